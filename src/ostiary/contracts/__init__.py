@@ -1,0 +1,1 @@
+"""What things are: frozen dataclasses, small Protocols and the error tree. Standard library only."""

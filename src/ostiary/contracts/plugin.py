@@ -1,0 +1,44 @@
+"""The door that plugins and built-ins both come in by."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ostiary.contracts.channel import Channel
+from ostiary.contracts.model import ModelClient
+from ostiary.contracts.policy import Policy
+from ostiary.contracts.tool import Tool
+
+Hook = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """Facts that can be read without importing the plugin's code."""
+
+    id: str
+    name: str
+    version: str = ""
+    config_schema: Mapping[str, object] | None = None
+
+
+class PluginHost(Protocol):
+    """What `register(host)` may do. Adding a name twice raises BadInput naming both origins."""
+
+    def add_tool(self, tool: Tool) -> None: ...
+
+    def add_channel(self, channel: Channel) -> None: ...
+
+    def add_model(self, api: str, make: Callable[..., ModelClient]) -> None:
+        """`api` is the wire's name in `models.providers.<name>.api`."""
+        ...
+
+    def add_policy(self, name: str, policy: Policy) -> None:
+        """A plugin's policy can only narrow."""
+        ...
+
+    def add_command(self, command: Any) -> None:
+        """A core.routing.commands.Command."""
+        ...
+
+    def add_hook(self, event: str, hook: Hook, *, priority: int = 0) -> None: ...
