@@ -1,17 +1,60 @@
 # The few verbs people expect. `make run` and `make test` set up what they need by themselves.
-PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUN_STAMP := $(VENV)/.installed-run
+DEV_STAMP := $(VENV)/.installed-dev
+N ?= 300
+TESTFLAGS ?= -n auto --dist worksteal
 
-.PHONY: setup run test check fix
-setup:
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -e . ruff mypy import-linter pytest hypothesis genai-prices
-run: setup
-	$(BIN)/ostiary up
-test:
-	$(BIN)/pytest
-check:
-	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
-fix:
-	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check fix bench docs crash lock size clean
+
+help: ## Show this list
+	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-7s %s\n", $$1, $$2}'
+
+$(RUN_STAMP): pyproject.toml requirements/run.lock scripts/bootstrap.sh
+	@scripts/bootstrap.sh requirements/run.lock
+	@touch $@
+
+$(DEV_STAMP): pyproject.toml requirements/dev.lock scripts/bootstrap.sh
+	@scripts/bootstrap.sh requirements/dev.lock
+	@touch $@ $(RUN_STAMP)
+
+setup: $(RUN_STAMP) ## Install Ostiary and the embedded model's engine into .venv
+
+run: $(RUN_STAMP) ## Start the gateway, with a chat on it when this is a terminal
+	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/ostiary chat; else exec $(BIN)/ostiary up; fi
+
+test: $(DEV_STAMP) ## Run every test
+	$(BIN)/pytest $(TESTFLAGS)
+
+check: $(DEV_STAMP) ## Lint, format, types, import rules, documentation
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_docs.py
+
+fix: $(DEV_STAMP) ## Repair what can be repaired by a tool, and write the generated pages
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/python scripts/generate_docs.py
+
+docs: $(DEV_STAMP) ## Write the generated pages, then check every page
+	$(BIN)/python scripts/generate_docs.py
+	$(BIN)/python scripts/check_docs.py
+
+bench: $(DEV_STAMP) ## Measure against the bars and print the table
+	$(BIN)/python -m bench
+
+crash: $(DEV_STAMP) ## Kill it N times (make crash N=10000) and count what was lost
+	$(BIN)/python -m tests.crash --kills $(N)
+
+lock: ## Resolve the dependencies again (UP=1: to their newest releases)
+	@UP=$(UP) scripts/lock.sh
+
+size: ## Install the base alone into a fresh environment and weigh it
+	@scripts/size.sh
+
+clean: ## Remove everything that can be made again
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
