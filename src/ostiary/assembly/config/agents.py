@@ -1,0 +1,175 @@
+"""Agents: what they think with, how much of it, and which of them takes which message."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from ostiary.assembly.config.section import key, section
+from ostiary.assembly.config.tools import AgentTools
+
+ID = r"[a-z0-9][a-z0-9_-]{0,63}"
+MODEL = r"[^/\s]+/\S+"
+
+Thinking = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
+
+
+@section
+class ModelSetting:
+    """A model and what to fall back to; a text alone is the primary."""
+
+    shorthand: ClassVar[str] = "primary"
+
+    primary: str = key(
+        "", "The model, written provider/model, or an alias. Empty: the embedded model.", placeholder="anthropic/claude-sonnet-5"
+    )
+    fallbacks: tuple[str, ...] = key((), "Models to try in this order when the primary is refused, limited or silent.")
+
+
+@section
+class ModelEntry:
+    """What is said of one model of the allowlist."""
+
+    alias: str = key("", "A short name for /model.")
+    params: Mapping[str, object] = key(factory=dict, help="Parameters passed to the provider as they are.", advanced=True)
+
+
+@section
+class MemoryFlush:
+    """A silent turn before compaction that writes down what must not be lost."""
+
+    enabled: bool = key(True, "Let the agent save notes before old messages are summarised.")
+    soft_threshold_tokens: int = key(4000, "How many tokens before compaction the flush happens.", minimum=0, maximum=1_000_000)
+    prompt: str = key("", "What the agent is asked. Empty: the built-in words.", advanced=True)
+    system_prompt: str = key("", "Added to the system prompt of that turn. Empty: the built-in words.", advanced=True)
+
+
+@section
+class Compaction:
+    """When a long conversation is summarised."""
+
+    mode: Literal["default", "safeguard"] = key("default", "safeguard summarises in pieces, for very long histories.")
+    reserve_tokens_floor: int = key(20_000, "Tokens kept free for the answer.", minimum=1000, maximum=1_000_000)
+    at_tokens: int = key(
+        0, "Compact when the context reaches this size. 0: near the model's window.", minimum=0, maximum=10_000_000
+    )
+    memory_flush: MemoryFlush = key(factory=MemoryFlush)
+
+
+@section
+class Subagents:
+    """Agents that an agent starts."""
+
+    max_concurrent: int = key(8, "Sub-agents that may run at once, over all sessions.", minimum=1, maximum=1024)
+    max_spawn_depth: int = key(1, "How deep sub-agents may start sub-agents.", minimum=0, maximum=5)
+    archive_after_minutes: int = key(60, "When a finished one leaves the lists.", minimum=1, maximum=525_600)
+    model: ModelSetting = key(factory=ModelSetting)
+
+
+@section
+class Sandbox:
+    """Where commands run."""
+
+    mode: Literal["off", "non-main", "all"] = key("all", "Which sessions run their commands in the sandbox.")
+    scope: Literal["session", "agent", "shared"] = key("agent", "Who shares one sandbox.")
+    workspace_access: Literal["none", "ro", "rw"] = key("none", "What the sandbox sees of the real workspace.")
+
+
+@section
+class AgentDefaults:
+    """What holds for every agent that does not say otherwise."""
+
+    model: ModelSetting = key(factory=ModelSetting, label="Model")
+    image_model: ModelSetting = key(factory=ModelSetting, help="Used for messages with images when the model cannot see.")
+    models: Mapping[str, ModelEntry] = key(
+        factory=dict, help="If set, the only models people may switch to, with their aliases.", keys=MODEL
+    )
+    workspace: str = key("", "A folder whose bootstrap files are taken in at setup. Empty: none.", placeholder="~/assistant")
+    max_concurrent: int = key(4, "Turns that may run at once, over all sessions.", minimum=1, maximum=4096)
+    subagents: Subagents = key(factory=Subagents)
+    thinking_default: Thinking = key("off", "How hard the model thinks unless told otherwise.")
+    verbose_default: Literal["off", "on", "full"] = key("off", "How much of the tool calls is shown.")
+    timeout_seconds: int = key(600, "A turn that runs longer is ended.", minimum=1, maximum=86_400)
+    context_tokens: int = key(0, "Use at most this much of the model's window. 0: all of it.", minimum=0, maximum=10_000_000)
+    bootstrap_max_chars: int = key(20_000, "Characters of one bootstrap file in the prompt.", minimum=0, maximum=1_000_000)
+    bootstrap_total_max_chars: int = key(24_000, "Characters of all bootstrap files in the prompt.", minimum=0, maximum=1_000_000)
+    skip_bootstrap: bool = key(False, "Do not make the bootstrap files at setup.")
+    user_timezone: str = key(
+        "", "The person's time zone, such as Europe/Berlin. Empty: the machine's.", placeholder="Europe/Berlin"
+    )
+    time_format: Literal["auto", "12", "24"] = key("auto", "How times are written in the prompt.")
+    envelope_timezone: str = key("local", "local, utc, user or a time zone: what messages are stamped in.")
+    envelope_timestamp: Literal["on", "off"] = key("on", "Stamp messages with their time.")
+    envelope_elapsed: Literal["on", "off"] = key("on", "Stamp messages with the time since the one before.")
+    compaction: Compaction = key(factory=Compaction)
+    sandbox: Sandbox = key(factory=Sandbox)
+
+
+@section
+class Identity:
+    """How an agent presents itself."""
+
+    name: str = key("", "Its name.")
+    emoji: str = key("", "Its sign.")
+    theme: str = key("", "Its manner in a few words.")
+    avatar: str = key("", "A picture: a path or an address.")
+
+
+@section
+class AgentGroupChat:
+    """What counts as speaking to this agent in a group."""
+
+    mention_patterns: tuple[str, ...] = key((), "Regular expressions that count as a mention.")
+    history_limit: int | None = key(None, "Overrides messages.groupChat.historyLimit.", minimum=0, maximum=10_000)
+
+
+@section
+class Agent:
+    """One agent. What is absent comes from agents.defaults."""
+
+    id: str = key(help="Letters, digits, _ and -.", pattern=ID)
+    default: bool = key(False, "The agent for messages that no binding claims.")
+    name: str = key("", "What people see.")
+    model: ModelSetting | None = key(None, "Overrides agents.defaults.model.")
+    image_model: ModelSetting | None = key(None, "Overrides agents.defaults.imageModel.")
+    workspace: str = key("", "Overrides agents.defaults.workspace.")
+    thinking_default: Thinking | None = key(None, "Overrides agents.defaults.thinkingDefault.")
+    identity: Identity = key(factory=Identity)
+    group_chat: AgentGroupChat = key(factory=AgentGroupChat)
+    sandbox: Sandbox | None = key(None, "Overrides agents.defaults.sandbox.")
+    tools: AgentTools = key(factory=AgentTools)
+
+
+@section
+class Agents:
+    """The agents."""
+
+    defaults: AgentDefaults = key(factory=AgentDefaults)
+    list: tuple[Agent, ...] = key((), "The agents. None: one agent called main.")
+
+
+@section
+class Peer:
+    """A person, group or channel by its stable id."""
+
+    kind: Literal["direct", "group", "channel"] = key(help="What kind of place it is (dm is read as direct).")
+    id: str = key(help="The platform's own id, never a display name.")
+
+
+@section
+class Match:
+    """All fields given must match."""
+
+    channel: str = key(help="The channel's id, such as telegram.")
+    account_id: str = key("", "The account. Empty: the default account; *: any.")
+    peer: Peer | None = key(None, "One conversation.")
+    parent_peer: Peer | None = key(None, "The conversation a thread belongs to.")
+    guild_id: str = key("", "A Discord server.")
+    roles: tuple[str, ...] = key((), "Roles of which the sender must have one.")
+    team_id: str = key("", "A Slack or Teams workspace.")
+
+
+@section
+class Binding:
+    """Which agent takes which messages. The most specific one wins, then the first."""
+
+    agent_id: str = key(help="An id of agents.list.", pattern=ID)
+    match: Match = key(help="Which messages.")
