@@ -1,8 +1,8 @@
 """A model that says what the script says, so that a test decides every word, failure and pause."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import repeat
 
@@ -10,7 +10,17 @@ import anyio
 import anyio.lowlevel
 
 from ostiary.contracts.content import AnswerPart, Label, Text, Thinking, ToolCall, Trust
-from ostiary.contracts.model import Answered, CallDelta, ModelEvent, ModelRequest, StopReason, TextDelta, ThinkingDelta, Usage
+from ostiary.contracts.model import (
+    Answered,
+    CallDelta,
+    ModelEvent,
+    ModelRef,
+    ModelRequest,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+    Usage,
+)
 
 MODEL_LABEL = Label(trust=Trust.UNTRUSTED, sources=("model",))
 _USAGE = Usage(input=10, output=5)
@@ -138,3 +148,18 @@ class ScriptedModel:
             self._calls += 1
             return replace(part, id=f"call_{self._calls}")
         return part
+
+
+class ScriptedWire:
+    """A wire with one script per model (`provider/model`); `calls` keeps the ref and the key of every attempt."""
+
+    def __init__(self, scripts: Mapping[str, Iterable[Script]]) -> None:
+        self._models = {ref: ScriptedModel(steps, model=ref) for ref, steps in scripts.items()}
+        self.calls: list[tuple[str, str]] = []
+
+    def requests(self, ref: str) -> list[ModelRequest]:
+        return self._models[ref].requests
+
+    def stream(self, request: ModelRequest, ref: ModelRef, secret: str) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        self.calls.append((str(ref), secret))
+        return self._models[str(ref)].stream(request)

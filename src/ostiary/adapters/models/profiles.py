@@ -132,6 +132,10 @@ class Profiles:
         ready = sorted((c for c in line if not c.wait), key=lambda c: c.profile.id != sticky)
         return (*ready, *sorted((c for c in line if c.wait), key=lambda c: c.wait))
 
+    def without_key(self, provider: str) -> Candidate:
+        """The nameless caller of a provider that asks for no key; it has a standing like any other."""
+        return self._candidate(Profile(id=f"{provider}:keyless", provider=provider, kind="api_key", secret=str))
+
     def started(self, profile: Profile) -> None:
         """An attempt begins: the next session prefers another profile."""
         self._standings[profile.id] = replace(self.standing(profile.id), last_used=self._clock.now())
