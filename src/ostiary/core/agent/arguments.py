@@ -35,7 +35,7 @@ def parse_arguments(text: str, schema: Mapping[str, object]) -> dict[str, object
     arguments = parse_object(text)
     problems = validate(arguments, schema)
     if problems:
-        raise ToolError("Bad arguments: " + "; ".join(problems) + ".")
+        raise ToolError("; ".join(problems) + ".")
     return arguments
 
 
