@@ -125,10 +125,13 @@ class TurnResumed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnEnded:
-    """`partial` is the answer as far as it was shown when the turn was cut short. `reply` is what people were told."""
+    """`partial` is the answer as far as it was shown when the turn was cut short. `reply` is what people were told.
+
+    `error_kind` is the stable word of the error that ended it (rate_limit, context_overflow, ...)."""
 
     status: TurnStatus
     reason: str = ""
+    error_kind: str = ""
     partial: str = ""
     reply: str = ""
 

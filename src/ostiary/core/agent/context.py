@@ -1,0 +1,134 @@
+"""What is sent to the model: the pinned prefix, this turn's additions, and as much history as fits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast, get_args
+
+from ostiary.contracts.content import Image, Message, Text, ToolMessage, UserMessage
+from ostiary.contracts.model import ModelChoice, ModelFacts, ModelRequest, ThinkingLevel, ToolSchema
+from ostiary.contracts.store import Store
+from ostiary.contracts.tool import ToolSpec
+from ostiary.core.sessions.session import Session, Turn
+
+CHARACTERS_PER_TOKEN = 3.6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """The stable prefix and the tools it speaks of; digests name the stored texts."""
+
+    prefix: str
+    digest: str
+    tools: tuple[ToolSpec, ...]
+    schemas: bytes
+    schemas_digest: str
+    report: Mapping[str, object]
+
+
+class Prompts(Protocol):
+    async def prepare(self, *, session: Session, turn: Turn, facts: ModelFacts) -> Prepared:
+        """Cheap when nothing changed: called before every model request."""
+        ...
+
+
+def offered_tools(tools: Sequence[ToolSpec], client: Sequence[ToolSchema]) -> dict[str, ToolSpec]:
+    """Ours, and the caller's own; a caller's tool hides ours of the same name for this turn."""
+    offered = {spec.name: spec for spec in tools}
+    for schema in client:
+        offered[schema.name] = ToolSpec(schema=schema, effects=frozenset(), is_client=True)
+    return offered
+
+
+def build_request(
+    session: Session,
+    turn: Turn,
+    prepared: Prepared,
+    choice: ModelChoice,
+    blobs: Mapping[str, bytes],
+    *,
+    default_thinking: str,
+    facts: ModelFacts,
+) -> ModelRequest:
+    started = turn.started
+    thinking = started.directives.get("thinking") or session.settings.get("thinking") or default_thinking
+    client = started.client_tools
+    schemas = tuple(spec.schema for spec in (offered_tools(prepared.tools, client).values() if client else prepared.tools))
+    max_tokens = started.directives.get("max_tokens", "")
+    temperature = started.directives.get("temperature", "")
+    return ModelRequest(
+        choice=choice,
+        system=(prepared.prefix, started.instructions) if started.instructions else (prepared.prefix,),
+        messages=viewable(session.messages) if not facts.sees_images else tuple(session.messages),
+        tools=schemas,
+        thinking=cast(ThinkingLevel, thinking if thinking in get_args(ThinkingLevel) else "off"),
+        max_tokens=int(max_tokens) if max_tokens else None,
+        temperature=float(temperature) if temperature else None,
+        session=session.name,
+        blobs=blobs,
+    )
+
+
+def images_of(messages: Sequence[Message]) -> list[Image]:
+    found: list[Image] = []
+    for message in messages:
+        match message:
+            case UserMessage(parts=parts):
+                found.extend(part for part in parts if isinstance(part, Image))
+            case ToolMessage(outcomes=outcomes):
+                found.extend(image for outcome in outcomes for image in outcome.images)
+            case _:
+                pass
+    return found
+
+
+def viewable(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """For a model that cannot see: images are named instead of sent."""
+    if not any(isinstance(message, UserMessage) and any(part.kind == "image" for part in message.parts) for message in messages):
+        return tuple(messages)
+    return tuple(_without_images(message) for message in messages)
+
+
+def _without_images(message: Message) -> Message:
+    if not isinstance(message, UserMessage) or all(part.kind != "image" for part in message.parts):
+        return message
+    return UserMessage(
+        parts=tuple(
+            Text(text=f"[image {part.media_type}, which this model cannot see]", label=part.label)
+            if isinstance(part, Image)
+            else part
+            for part in message.parts
+        )
+    )
+
+
+async def blobs_of(messages: Sequence[Message], store: Store, *, sees_images: bool) -> dict[str, bytes]:
+    blobs: dict[str, bytes] = {}
+    if not sees_images:
+        return blobs
+    for image in images_of(messages):
+        if image.digest not in blobs:
+            blobs[image.digest] = await store.blob(image.digest) or b""
+    return blobs
+
+
+def estimate(characters: int) -> int:
+    return int(characters / CHARACTERS_PER_TOKEN) + 1
+
+
+def too_long(session: Session, facts: ModelFacts, fixed: int, history_messages: int) -> str:
+    """Why older turns must go before this request, or nothing."""
+    room = facts.context_window - min(facts.max_tokens, facts.context_window // 4)
+    if estimate(session.characters + fixed) > room:
+        return "The conversation is too long for the model"
+    if history_messages and len(session.messages) > history_messages:
+        return "history limit"
+    return ""
+
+
+def kept_from(session: Session, current: str) -> str | None:
+    """The turn from which history is kept when half of it must go; None if only the current turn is left."""
+    earlier = [name for name, _ in session.marks]
+    if current in earlier:
+        place = earlier.index(current)
+        return earlier[(place + 1) // 2] if place else None
+    return None

@@ -1,0 +1,161 @@
+"""The outbox: every reply is sent, in order per place, once; a send that may have happened twice says so.
+
+A channel that deduplicates by key is simply sent to again after a crash. For the others the attempt is recorded before it
+is made, so that a repeat can be marked as a possible duplicate.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ostiary.contracts.channel import Channel
+from ostiary.contracts.clock import Clock
+from ostiary.contracts.errors import ChannelMisconfigured, ChannelUnavailable, StaleLease, StoreError
+from ostiary.contracts.messages import Address, OutboundMessage
+from ostiary.contracts.store import MarkOutbox, OutboxItem, OutboxState
+from ostiary.core.routing.chunks import split_text
+from ostiary.core.sessions.pen import Sessions
+from ostiary.core.sessions.session import Session, Turn
+
+log = logging.getLogger("ostiary.delivery")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRules:
+    """Waits between attempts double from `first_wait` to `longest_wait`; after `give_up` seconds it has failed."""
+
+    first_wait: float = 1.0
+    longest_wait: float = 300.0
+    give_up: float = 86_400.0
+    send_seconds: float = 60.0
+
+
+class Delivery:
+    def __init__(
+        self,
+        *,
+        sessions: Sessions,
+        channels: Mapping[str, Channel],
+        clock: Clock,
+        rules: DeliveryRules | None = None,
+        jitter: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self._sessions = sessions
+        self._channels = channels
+        self._clock = clock
+        self._rules = rules or DeliveryRules()
+        self._jitter = jitter
+        self._queues: dict[Address, deque[OutboxItem]] = {}
+        self._group: TaskGroup | None = None
+
+    @property
+    def waiting(self) -> int:
+        return sum(len(queue) for queue in self._queues.values())
+
+    def rows_for(self, session: Session, turn: Turn, reply: str) -> list[OutboxItem]:
+        """The reply to a turn, chunked for its origin; nothing if the origin fetches its answers."""
+        channel = self._channels.get(turn.started.reply_to.channel)
+        if channel is None or not channel.capabilities.pushes or not reply:
+            return []
+        return self.rows(session.name, turn.id, f"{turn.id}:{turn.step}", turn.started.reply_to, reply)
+
+    def rows(self, session: str, turn: str, key: str, address: Address, text: str) -> list[OutboxItem]:
+        channel = self._channels[address.channel]
+        chunks = split_text(text, channel.capabilities.max_chars)
+        return [
+            OutboxItem(
+                message=OutboundMessage(key=f"{key}:{place}", address=address, text=chunk),
+                session=session,
+                turn=turn,
+            )
+            for place, chunk in enumerate(chunks)
+        ]
+
+    def start(self, group: TaskGroup) -> None:
+        self._group = group
+        for address in list(self._queues):
+            group.start_soon(self._drain, address)
+
+    def recover(self, outbox: tuple[OutboxItem, ...]) -> None:
+        """What was being sent when the process died may have arrived."""
+        for item in outbox:
+            if item.state == "sending":
+                item = replace(item, message=replace(item.message, possible_duplicate=True))
+            self._queues.setdefault(item.message.address, deque()).append(item)
+
+    def send(self, rows: list[OutboxItem]) -> None:
+        """Rows that were just committed: off they go."""
+        for row in rows:
+            address = row.message.address
+            queue = self._queues.get(address)
+            if queue is not None:
+                queue.append(row)
+                continue
+            self._queues[address] = deque((row,))
+            if self._group is not None:
+                self._group.start_soon(self._drain, address)
+
+    async def _drain(self, address: Address) -> None:
+        queue = self._queues[address]
+        while queue:
+            wait = await self._deliver(queue[0])
+            if wait is None:
+                queue.popleft()
+            else:
+                queue[0] = await self._later(queue[0], wait)
+        del self._queues[address]
+
+    async def _deliver(self, item: OutboxItem) -> float | None:
+        """None when there is nothing left to do for it, else the shortest wait before the next try."""
+        channel = self._channels.get(item.message.address.channel)
+        try:
+            if channel is None:
+                await self._mark(item, "failed", error=f"there is no channel {item.message.address.channel}")
+                return None
+            return await self._attempt(channel, item)
+        except StaleLease:
+            raise
+        except StoreError as error:
+            log.warning("delivery of %s waits: %s", item.message.key, error)
+            return 0.0
+
+    async def _attempt(self, channel: Channel, item: OutboxItem) -> float | None:
+        if not channel.capabilities.idempotent_send:
+            await self._mark(item, "sending")
+        try:
+            with anyio.fail_after(self._rules.send_seconds):
+                receipt = await channel.send(item.message)
+        except (ChannelUnavailable, TimeoutError) as error:
+            if item.attempts and self._clock.now() - item.next_at > self._rules.give_up:
+                await self._mark(item, "failed", error=str(error) or "time-out")
+                return None
+            return getattr(error, "retry_after", None) or 0.0
+        except ChannelMisconfigured as error:
+            await self._mark(item, "failed", error=str(error))
+            return None
+        except Exception as error:
+            # A broken channel must not stop the others; what it could not send is recorded as failed.
+            log.exception("channel %s failed", channel.name)
+            await self._mark(item, "failed", error=type(error).__name__)
+            return None
+        await self._mark(item, "sent", receipt=receipt.message_id)
+        return None
+
+    async def _mark(self, item: OutboxItem, state: OutboxState, *, error: str = "", receipt: str = "") -> None:
+        mark = MarkOutbox(
+            key=item.message.key,
+            state=state,
+            attempts=item.attempts + 1,
+            error=error[:500],
+            receipt=receipt,
+        )
+        await self._sessions.write([mark])
+
+    async def _later(self, item: OutboxItem, shortest: float) -> OutboxItem:
+        wait = min(self._rules.first_wait * 2 ** min(item.attempts, 16), self._rules.longest_wait)
+        await self._clock.sleep(max(shortest, wait * (1 + self._jitter())))
+        return replace(item, attempts=item.attempts + 1, next_at=item.next_at or self._clock.now())

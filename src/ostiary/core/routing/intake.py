@@ -1,0 +1,229 @@
+"""The one way in: is it new, who is it, may they speak, which conversation, is it a command; then durable, then answered.
+
+Nothing is acknowledged before it is committed, and nothing is done for somebody who may not speak.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from ostiary.contracts.channel import Accepted, Channel
+from ostiary.contracts.clock import Clock
+from ostiary.contracts.engine import Submission
+from ostiary.contracts.errors import AlreadyAccepted, BadInput
+from ostiary.contracts.identity import Principal, SessionKey
+from ostiary.contracts.messages import InboundMessage, UserId
+from ostiary.contracts.store import Accept, Enqueue, InboxItem, MarkInbox
+from ostiary.core.routing.access import Dropped, SpeakPolicy, may_speak
+from ostiary.core.routing.bindings import BindingTable, choose_agent
+from ostiary.core.routing.delivery import Delivery
+from ostiary.core.routing.lanes import Lanes
+from ostiary.core.routing.people import resolve
+from ostiary.core.routing.queue import MODES, Drop, Mode, QueueRules
+from ostiary.core.routing.scopes import ScopeRules, session_key
+from ostiary.core.sessions.pen import Sessions
+
+log = logging.getLogger("ostiary.intake")
+
+_DROPS: Mapping[str, Drop] = {"old": "old", "new": "new", "summarize": "summarize"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeRules:
+    """What configuration says of who comes in and how; the newest generation always counts.
+
+    `inbound_debounce` holds seconds by channel, "" for the others; fetching channels are never debounced."""
+
+    bindings: BindingTable
+    scopes: ScopeRules = field(default_factory=ScopeRules)
+    owners: frozenset[UserId] = frozenset()
+    speak: Mapping[str, SpeakPolicy] = field(default_factory=dict)
+    queue: QueueRules = field(default_factory=QueueRules)
+    queue_by_channel: Mapping[str, QueueRules] = field(default_factory=dict)
+    inbound_debounce: Mapping[str, float] = field(default_factory=dict)
+    max_characters: int = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handled:
+    """What the command desk made of a text. `reply` set: it is answered. `text` is what is left for the model."""
+
+    reply: str | None = None
+    text: str = ""
+    directives: Mapping[str, str] = field(default_factory=dict)
+
+
+class Desk(Protocol):
+    """Slash commands and directives; they act with the sender's authority and never wait in a lane."""
+
+    def looks_like_command(self, text: str) -> bool: ...
+
+    async def handle(self, message: InboundMessage, *, principal: Principal, session: SessionKey) -> Handled: ...
+
+
+class Intake:
+    def __init__(
+        self,
+        *,
+        sessions: Sessions,
+        lanes: Lanes,
+        delivery: Delivery,
+        channels: Mapping[str, Channel],
+        desk: Desk,
+        clock: Clock,
+        rules: Callable[[], IntakeRules],
+    ) -> None:
+        self._sessions = sessions
+        self._lanes = lanes
+        self._delivery = delivery
+        self._channels = channels
+        self._desk = desk
+        self._clock = clock
+        self._rules = rules
+
+    async def submit(self, submission: Submission) -> Accepted:
+        rules = self._rules()
+        message = checked(submission.message, rules.max_characters)
+        principal = submission.principal or resolve(message.sender, rules.owners)
+        is_command = self._desk.looks_like_command(message.text)
+        session = submission.session or session_key(choose_agent(message, rules.bindings).agent, message, rules.scopes)
+        if submission.principal is None and not self._is_heard(message, principal, session, rules, is_command):
+            return Accepted(status="dropped")
+        item = self._item(submission, message, principal, session, rules)
+        try:
+            if is_command:
+                return await self._command(item, rules)
+            return await self._admit(submission, item, rules)
+        except AlreadyAccepted as known:
+            return Accepted(status="duplicate", item=known.item, session=session)
+
+    def _is_heard(
+        self, message: InboundMessage, principal: Principal, session: SessionKey, rules: IntakeRules, is_command: bool
+    ) -> bool:
+        open_session = self._sessions.peek(session)
+        activation = open_session.settings.get("activation", "") if open_session is not None else ""
+        policy = rules.speak.get(message.address.channel)
+        heard = may_speak(message, principal, policy, activation=activation, is_command=is_command)
+        if isinstance(heard, Dropped):
+            log.info("dropped a message on %s: %s", message.address.channel, heard.reason)
+            return False
+        return True
+
+    def _item(
+        self, submission: Submission, message: InboundMessage, principal: Principal, session: SessionKey, rules: IntakeRules
+    ) -> InboxItem:
+        now = self._clock.now()
+        directives = {}
+        if submission.max_tokens is not None:
+            directives["max_tokens"] = str(submission.max_tokens)
+        if submission.temperature is not None:
+            directives["temperature"] = str(submission.temperature)
+        return InboxItem(
+            message=message,
+            session=session,
+            principal=principal,
+            reply_to=message.address,
+            lane=lane_of(session),
+            mode="followup",
+            accepted_at=now,
+            ready_at=now,
+            instructions=submission.instructions,
+            context=submission.context,
+            client_tools=submission.client_tools,
+            directives=directives,
+        )
+
+    async def _command(self, item: InboxItem, rules: IntakeRules) -> Accepted:
+        """Remember the message first, so that a repeated delivery never runs a command twice."""
+        (number,) = await self._sessions.write([Accept(item=replace(item, state="claimed"))])
+        return await self.run_command(replace(item, id=number), rules)
+
+    async def run_command(self, item: InboxItem, rules: IntakeRules | None = None) -> Accepted:
+        """Also for a command that a crash cut short: commands set things, so doing one again changes nothing more."""
+        rules = rules or self._rules()
+        handled = await self._desk.handle(item.message, principal=item.principal, session=item.session)
+        if handled.reply is None:
+            message = replace(item.message, text=handled.text)
+            rest = replace(item, message=message, state="waiting", directives={**item.directives, **handled.directives})
+            queue = await self._queue_rules(rest, rules)
+            await self._sessions.write([MarkInbox(ids=(item.id,), state="waiting")])
+            await self._lanes.admit_known(self._timed(rest, queue, rules))
+            return Accepted(status="accepted", item=item.id, session=item.session)
+        rows = []
+        if self._pushes(item.message.address.channel) and handled.reply:
+            rows = self._delivery.rows(str(item.session), "", f"command:{item.id}", item.reply_to, handled.reply)
+        await self._sessions.write([MarkInbox(ids=(item.id,), state="done"), *(Enqueue(item=row) for row in rows)])
+        self._delivery.send(rows)
+        return Accepted(status="answered", item=item.id, session=item.session, text=handled.reply)
+
+    async def _admit(self, submission: Submission, item: InboxItem, rules: IntakeRules) -> Accepted:
+        queue = await self._queue_rules(item, rules)
+        admitted = await self._lanes.admit(self._timed(item, queue, rules), queue, submission.blobs)
+        return Accepted(status="accepted", item=admitted.id, session=item.session)
+
+    def _pushes(self, channel: str) -> bool:
+        known = self._channels.get(channel)
+        return known is not None and known.capabilities.pushes
+
+    async def _queue_rules(self, item: InboxItem, rules: IntakeRules) -> QueueRules:
+        """The session's own setting, else the channel's, else the general one. A caller who fetches gets a turn of its own."""
+        channel = item.message.address.channel
+        base = rules.queue_by_channel.get(channel)
+        if base is None:
+            base = rules.queue if self._pushes(channel) else replace(rules.queue, mode="followup", debounce=0.0)
+        session = self._sessions.peek(item.session)
+        return session_queue(session.settings, base) if session is not None else base
+
+    def _timed(self, item: InboxItem, queue: QueueRules, rules: IntakeRules) -> InboxItem:
+        """Decide when it may run: behind a busy turn after the queue's quiet time, else after the channel's."""
+        channel = item.message.address.channel
+        seat = self._lanes.seat_of(item.session)
+        is_busy = seat is not None and seat.job is not None
+        wait = 0.0
+        if self._pushes(channel) and not item.message.attachments:
+            quiet = rules.inbound_debounce.get(channel, rules.inbound_debounce.get("", 0.0))
+            wait = queue.debounce if is_busy and queue.mode == "collect" else quiet
+        elif is_busy and queue.mode == "collect":
+            wait = queue.debounce
+        mode: Mode = queue.mode
+        if not is_busy and mode != "interrupt":
+            mode = "collect" if wait else "followup"
+        return replace(item, mode=mode, ready_at=item.accepted_at + wait)
+
+
+def session_queue(settings: Mapping[str, str], base: QueueRules) -> QueueRules:
+    mode = settings.get("queue.mode", base.mode)
+    return QueueRules(
+        mode=next((each for each in MODES if each == mode), base.mode),
+        debounce=_number(settings.get("queue.debounce_ms"), base.debounce * 1000) / 1000,
+        cap=int(_number(settings.get("queue.cap"), base.cap)),
+        drop=_DROPS.get(settings.get("queue.drop", ""), base.drop),
+    )
+
+
+def _number(text: str | None, default: float) -> float:
+    return float(text) if text and text.replace(".", "", 1).isdigit() else default
+
+
+def lane_of(session: SessionKey) -> str:
+    head = session.scope.partition(":")[0]
+    return head if head in ("subagent", "cron") else "main"
+
+
+def checked(message: InboundMessage, max_characters: int) -> InboundMessage:
+    """Bounds and cleanliness, once. Raises BadInput with what to do."""
+    text = message.text
+    if len(text) > max_characters:
+        raise BadInput(
+            f"the message has {len(text):,} characters; at most {max_characters:,} are taken",
+            hint="Send it as a file, or in parts.",
+        )
+    if not message.id or not message.address.channel:
+        raise BadInput("the message has no id or no channel")
+    if any(character < " " and character not in "\n\r\t" for character in text) or "\x7f" in text:
+        text = "".join(character for character in text if (character >= " " and character != "\x7f") or character in "\n\r\t")
+    text = text.encode("utf-8", "replace").decode() if not text.isascii() else text
+    if not text.strip() and not message.attachments:
+        raise BadInput("the message is empty", hint="Write something.")
+    return message if text is message.text else replace(message, text=text)

@@ -1,0 +1,390 @@
+"""Lanes: one turn at a time per session, a bounded number at once, fair between sessions, nothing accepted ever lost.
+
+The inbox in the store is the queue; what is here is its picture in memory, made again from the store after a crash.
+"""
+
+import logging
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ostiary.contracts.clock import Clock, Ids
+from ostiary.contracts.engine import Outcome, Stopped
+from ostiary.contracts.errors import AlreadyAccepted, Busy, OstiaryError, StaleLease, StoreError, StoreUnavailable
+from ostiary.contracts.events import TurnInput
+from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.store import Accept, InboxItem, InboxState, MarkInbox, Pending, PutBlob, Write
+from ostiary.core.agent.run import Batch, Job, Runner
+from ostiary.core.routing.outcomes import Outcomes, outcome_of
+from ostiary.core.routing.queue import QueueRules, Seat, input_of, next_batch, summarise
+from ostiary.core.sessions.pen import Sessions
+
+log = logging.getLogger("ostiary.lanes")
+
+FIRST_RETRY = 0.5
+LONGEST_RETRY = 30.0
+LONGEST_DEBOUNCE = 600.0
+STOP_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneCaps:
+    """How many turns of a lane run at once. A lane that is not named gets one."""
+
+    caps: Mapping[str, int]
+
+    def of(self, lane: str) -> int:
+        return self.caps.get(lane, 1)
+
+
+class Lanes:
+    def __init__(
+        self,
+        *,
+        sessions: Sessions,
+        runner: Runner,
+        clock: Clock,
+        ids: Ids,
+        caps: Callable[[], LaneCaps],
+        reset_reason: Callable[[InboxItem, float], str],
+        generation: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._sessions = sessions
+        self._runner = runner
+        self._clock = clock
+        self._ids = ids
+        self._caps = caps
+        self._reset_reason = reset_reason
+        self._generation = generation
+        self._seats: dict[SessionKey, Seat] = {}
+        self._line: OrderedDict[str, deque[Seat]] = OrderedDict()
+        self._running: dict[str, int] = {}
+        self._group: TaskGroup | None = None
+        self._draining = False
+        self._idle = anyio.Event()
+        self.outcomes = Outcomes()
+        self.broken: BaseException | None = None
+
+    @property
+    def running(self) -> int:
+        return sum(self._running.values())
+
+    @property
+    def queued(self) -> int:
+        return sum(len(seat.waiting) for seat in self._seats.values())
+
+    @property
+    def parked(self) -> int:
+        return sum(1 for seat in self._seats.values() if seat.parked)
+
+    def seat_of(self, key: SessionKey) -> Seat | None:
+        return self._seats.get(key)
+
+    def start(self, group: TaskGroup) -> None:
+        self._group = group
+        for seat in list(self._seats.values()):
+            if seat.parked:
+                self._watch_deadline(seat)
+            self._line_up(seat)
+
+    async def drain(self, seconds: float) -> int:
+        """Begin no more turns and let the running ones finish; gives how many are still running when time is up."""
+        self._draining = True
+        with anyio.move_on_after(seconds):
+            while self.running:
+                self._idle = anyio.Event()
+                await self._idle.wait()
+        return self.running
+
+    def recover(self, pending: Pending) -> None:
+        """Take up what the store says was under way."""
+        for item in pending.inbox:
+            seat = self._seat(item.session)
+            match item.state:
+                case "waiting":
+                    self._queue(seat, item)
+                    self.outcomes.expect(item.id)
+                case "dropped":
+                    seat.dropped.append(item)
+                case _:
+                    self.outcomes.expect(item.id)
+        for turn in pending.turns:
+            seat = self._seat(turn.session)
+            seat.lane = turn.lane
+            if turn.state == "waiting":
+                seat.parked, seat.deadline = turn.turn, turn.deadline
+            else:
+                seat.resume = turn.turn
+
+    async def admit(self, item: InboxItem, rules: QueueRules, blobs: Mapping[str, bytes]) -> InboxItem:
+        """Make it durable, then give it its seat. Raises Busy, AlreadyAccepted, StoreError."""
+        if self._draining:
+            raise Busy("the gateway is stopping", hint="Send it again in a moment.")
+        seat = self._seat(item.session)
+        writes: list[Write] = [PutBlob(digest=digest, content=content) for digest, content in blobs.items()]
+        victim = self._victim(seat, rules)
+        if victim is not None:
+            state: InboxState = "dropped" if rules.drop == "summarize" else "done"
+            writes.append(MarkInbox(ids=(victim.id,), state=state))
+        writes.append(Accept(item=item))
+        try:
+            numbers = await self._sessions.write(writes)
+        except AlreadyAccepted:
+            self._let_go(seat)
+            raise
+        if victim is not None:
+            self._drop(seat, victim, rules)
+        item = replace(item, id=numbers[-1])
+        await self.admit_known(item)
+        return item
+
+    async def admit_known(self, item: InboxItem) -> None:
+        """Give a place to an item that is already in the inbox."""
+        seat = self._seat(item.session)
+        self.outcomes.expect(item.id)
+        self._arrived(seat, item)
+        if seat.parked:
+            await self.close_parked(seat, "a new message came instead of the answers")
+
+    def _victim(self, seat: Seat, rules: QueueRules) -> InboxItem | None:
+        if len(seat.waiting) < rules.cap:
+            return None
+        if rules.drop == "new":
+            raise Busy(
+                f"{len(seat.waiting)} messages already wait in this conversation", hint="Wait for an answer, or send /stop."
+            )
+        return seat.waiting[0]
+
+    def _drop(self, seat: Seat, victim: InboxItem, rules: QueueRules) -> None:
+        if victim not in seat.waiting:
+            return
+        seat.waiting.remove(victim)
+        if rules.drop == "summarize":
+            seat.dropped.append(victim)
+        self.outcomes.settle(
+            (victim.id,), Outcome(turn="", session=victim.session, status="aborted", reason="dropped: the queue was full")
+        )
+
+    def _arrived(self, seat: Seat, item: InboxItem) -> None:
+        self._queue(seat, item)
+        if item.mode == "interrupt":
+            seat.waiting.rotate(1)
+            if seat.job is not None:
+                seat.job.stop("interrupted by a newer message")
+        self._line_up(seat)
+
+    def _queue(self, seat: Seat, item: InboxItem) -> None:
+        # The stored deadline is wall time; the wait is not, or a clock that jumps back would hold the message for hours.
+        wait = min(max(0.0, item.ready_at - self._clock.now()), LONGEST_DEBOUNCE)
+        seat.due[item.id] = self._clock.monotonic() + wait
+        seat.waiting.append(item)
+
+    def _line_up(self, seat: Seat) -> None:
+        """Put the seat in line for a slot if it has something to run and nothing holds it back."""
+        if self._group is None or seat.lined_up or seat.job is not None or self._draining:
+            return
+        if seat.parked or not (seat.resume or seat.waiting):
+            self._let_go(seat)
+            return
+        due = max(seat.not_before, 0.0 if seat.resume else seat.ready_at())
+        seat.lined_up = True
+        wait = due - self._clock.monotonic()
+        if wait > 0:
+            self._group.start_soon(self._line_up_later, seat, wait)
+            return
+        self._enter(seat)
+
+    async def _line_up_later(self, seat: Seat, seconds: float) -> None:
+        await self._clock.sleep(seconds)
+        seat.lined_up = False
+        self._line_up(seat)
+
+    def _enter(self, seat: Seat) -> None:
+        lane = seat.lane if seat.resume else seat.waiting[0].lane
+        seat.lane = lane
+        self._line.setdefault(lane, deque()).append(seat)
+        self._pump(lane)
+
+    def _pump(self, lane: str) -> None:
+        line = self._line.get(lane)
+        cap = self._caps().of(lane)
+        while line and self._running.get(lane, 0) < cap and self._group is not None and not self._draining:
+            seat = line.popleft()
+            seat.lined_up = False
+            if seat.resume or seat.waiting:
+                self._running[lane] = self._running.get(lane, 0) + 1
+                job = self._job(seat)
+                seat.job = job
+                self._group.start_soon(self._run, seat, job)
+
+    def _job(self, seat: Seat) -> Job:
+        def steer() -> list[tuple[InboxItem, TurnInput]]:
+            return self._steering(seat)
+
+        if seat.resume:
+            turn, seat.resume = seat.resume, ""
+            return Job(key=seat.key, turn=turn, lane=seat.lane, batch=None, steer=steer, generation=self._generation())
+        items = next_batch(seat.waiting)
+        for item in items:
+            seat.waiting.popleft()
+            seat.due.pop(item.id, None)
+        dropped, seat.dropped = tuple(seat.dropped), []
+        batch = Batch(
+            items=tuple(items),
+            inputs=tuple(input_of(item) for item in items),
+            dropped=dropped,
+            summary_of_dropped=summarise(dropped),
+        )
+        return Job(
+            key=seat.key,
+            turn=self._ids.new("turn"),
+            lane=seat.lane,
+            batch=batch,
+            steer=steer,
+            generation=self._generation(),
+        )
+
+    def _steering(self, seat: Seat) -> list[tuple[InboxItem, TurnInput]]:
+        """Messages that may join the running turn: only from its own principal, at its own place."""
+        session = self._sessions.peek(seat.key)
+        turn = session.turn if session is not None else None
+        if turn is None:
+            return []
+        joined: list[tuple[InboxItem, TurnInput]] = []
+        for item in list(seat.waiting):
+            if item.mode not in ("steer", "steer-backlog") or item.principal != turn.started.principal:
+                continue
+            if item.mode == "steer":
+                seat.waiting.remove(item)
+                joined.append((item, input_of(item)))
+            else:
+                # It steers now and still gets a turn of its own: it counts as a plain follow-up from here on.
+                seat.waiting[seat.waiting.index(item)] = replace(item, mode="followup")
+                joined.append((item, replace(input_of(item), item=0)))
+        return joined
+
+    async def _run(self, seat: Seat, job: Job) -> None:
+        batch = job.batch
+        try:
+            if batch is not None:
+                session = await self._sessions.get(seat.key)
+                reason = self._reset_reason(batch.items[0], session.last_input_at)
+                job.batch = replace(batch, reset_reason=reason)
+            verdict = await self._runner.run(job)
+        except StaleLease as error:
+            self.broken = error
+            raise
+        except StoreError as error:
+            self._put_back(seat, job, batch, error)
+        except OstiaryError as error:
+            await self._end_broken(seat, job, str(error))
+        except Exception:
+            # An exception ends its own turn only.
+            log.exception("turn %s failed inside", job.turn)
+            await self._end_broken(seat, job, "something inside failed; the log has the details")
+        else:
+            seat.failures = 0
+            await self._finished(seat, job, verdict)
+        finally:
+            seat.job = None
+            self._running[job.lane] -= 1
+            if not self.running:
+                self._idle.set()
+        self._line_up(seat)
+        self._pump(job.lane)
+
+    async def _finished(self, seat: Seat, job: Job, verdict: str) -> None:
+        session = await self._sessions.get(seat.key)
+        turn = session.turn if verdict == "waiting" else session.last_turn
+        if turn is None or turn.id != job.turn:
+            return
+        self.outcomes.settle(turn.items, outcome_of(seat.key, turn))
+        if verdict == "waiting":
+            seat.parked, seat.deadline = turn.id, turn.suspended.deadline if turn.suspended else 0.0
+            self._watch_deadline(seat)
+
+    def _put_back(self, seat: Seat, job: Job, batch: Batch | None, error: StoreError) -> None:
+        """The store would not write: what was accepted stays accepted and is tried again, ever more slowly."""
+        self._sessions.forget(seat.key)
+        seat.failures += 1
+        wait = min(FIRST_RETRY * 2 ** (seat.failures - 1), LONGEST_RETRY)
+        seat.not_before = self._clock.monotonic() + wait
+        log.warning("turn %s waits %.1f s: %s", job.turn, wait, error)
+        if batch is not None and job.batch is not None:
+            seat.waiting.extendleft(reversed(batch.items))
+            seat.dropped = [*batch.dropped, *seat.dropped]
+        else:
+            seat.resume = job.turn
+
+    async def _end_broken(self, seat: Seat, job: Job, reason: str) -> None:
+        try:
+            await self._runner.end_early(job, "failed", reason)
+        except StoreError as error:
+            self._put_back(seat, job, None, error)
+            return
+        await self._finished(seat, job, "ended")
+
+    async def stop(self, key: SessionKey, reason: str) -> Stopped:
+        """End what runs, clear what waits; durable when it returns."""
+        seat = self._seats.get(key)
+        if seat is None:
+            return Stopped(turns=0, queued=0)
+        queued = list(seat.waiting)
+        seat.waiting.clear()
+        if queued:
+            await self._sessions.write([MarkInbox(ids=tuple(item.id for item in queued), state="done")])
+            gone = Outcome(turn="", session=key, status="aborted", reason=reason)
+            self.outcomes.settle([item.id for item in queued], gone)
+        turns = 0
+        if seat.parked:
+            await self.close_parked(seat, reason)
+            turns = 1
+        job = seat.job
+        if job is not None:
+            turns = 1
+            with self.outcomes.ended(job.turn) as ended, anyio.move_on_after(STOP_SECONDS) as late:
+                job.stop(reason)
+                await ended.wait()
+            if late.cancelled_caught:
+                raise StoreUnavailable("the turn was told to stop, but its end could not be recorded yet")
+        elif seat.resume:
+            turns = 1
+            turn, seat.resume = seat.resume, ""
+            await self._runner.end_early(Job(key=key, turn=turn, lane=seat.lane, batch=None, steer=list), "aborted", reason)
+        return Stopped(turns=turns, queued=len(queued))
+
+    async def close_parked(self, seat: Seat, reason: str) -> None:
+        """End a turn that waits: its open calls are recorded as unanswered."""
+        turn_id, seat.parked = seat.parked, ""
+        job = Job(key=seat.key, turn=turn_id, lane=seat.lane, batch=None, steer=list)
+        await self._runner.end_early(job, "aborted", reason, fate="unanswered")
+        await self._finished(seat, job, "ended")
+        self._line_up(seat)
+
+    def unpark(self, key: SessionKey) -> None:
+        """The answer to a waiting turn is committed: it goes on as soon as there is a slot."""
+        seat = self._seats[key]
+        seat.resume, seat.parked = seat.parked, ""
+        self._line_up(seat)
+
+    def _watch_deadline(self, seat: Seat) -> None:
+        if seat.deadline and self._group is not None:
+            self._group.start_soon(self._expire, seat, seat.parked, seat.deadline - self._clock.now())
+
+    async def _expire(self, seat: Seat, turn: str, seconds: float) -> None:
+        await self._clock.sleep(max(0.0, seconds))
+        if seat.parked == turn:
+            await self.close_parked(seat, "nobody answered in time")
+
+    def _seat(self, key: SessionKey) -> Seat:
+        seat = self._seats.get(key)
+        if seat is None:
+            seat = self._seats[key] = Seat(key=key)
+        return seat
+
+    def _let_go(self, seat: Seat) -> None:
+        if seat.is_empty and self._seats.get(seat.key) is seat:
+            del self._seats[seat.key]

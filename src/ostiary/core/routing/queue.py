@@ -1,0 +1,109 @@
+"""What waits in a session's seat, and which of it makes the next turn. Pure: no clock, no store."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ostiary.contracts.content import Image, Text, UserPart
+from ostiary.contracts.events import TurnInput
+from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.store import InboxItem
+from ostiary.core.agent.run import Job
+from ostiary.core.sessions.session import trust_label
+
+Mode = Literal["collect", "followup", "steer", "steer-backlog", "interrupt"]
+MODES: tuple[Mode, ...] = ("collect", "followup", "steer", "steer-backlog", "interrupt")
+Drop = Literal["old", "new", "summarize"]
+_SUMMARY_LINE = 140
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRules:
+    """How a session treats what arrives while it is busy."""
+
+    mode: Mode = "collect"
+    debounce: float = 1.0
+    cap: int = 20
+    drop: Drop = "summarize"
+
+
+@dataclass(slots=True)
+class Seat:
+    """A session's place in its lane. `job` is set while a turn of it runs; `parked` names a turn that waits.
+
+    `due` holds, per waiting item, the monotonic second from which it may run."""
+
+    key: SessionKey
+    waiting: deque[InboxItem] = field(default_factory=deque)
+    due: dict[int, float] = field(default_factory=dict)
+    dropped: list[InboxItem] = field(default_factory=list)
+    job: Job | None = None
+    parked: str = ""
+    deadline: float = 0.0
+    resume: str = ""
+    lane: str = "main"
+    lined_up: bool = False
+    failures: int = 0
+    not_before: float = 0.0
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.waiting or self.dropped or self.job or self.parked or self.resume)
+
+    def ready_at(self) -> float:
+        """When the next turn may begin: debounced messages wait for the last of their batch."""
+        return max((self.due.get(item.id, 0.0) for item in next_batch(self.waiting)), default=0.0)
+
+
+def next_batch(waiting: Sequence[InboxItem]) -> list[InboxItem]:
+    """The messages of the next turn: one, or in collect mode the run of messages of one sender and place.
+
+    Senders are never mixed: a batch speaks with one authority."""
+    batch: list[InboxItem] = []
+    for item in waiting:
+        if batch and not _joins(batch[0], item):
+            break
+        batch.append(item)
+        if not _collects(item):
+            break
+    return batch
+
+
+def _collects(item: InboxItem) -> bool:
+    own_terms = item.instructions or item.context or item.client_tools or item.directives
+    return item.mode == "collect" and not own_terms
+
+
+def _joins(first: InboxItem, item: InboxItem) -> bool:
+    return _collects(item) and item.principal == first.principal and item.reply_to == first.reply_to
+
+
+def input_of(item: InboxItem) -> TurnInput:
+    """The message as the model reads it; a quotation is marked as somebody else's words."""
+    message = item.message
+    label = trust_label(item.principal.is_owner, str(message.sender))
+    parts: list[UserPart] = []
+    if message.quoted is not None:
+        quoted = trust_label(False, message.quoted.sender or "quoted")
+        parts.append(Text(text=f"[quoting {message.quoted.sender}]\n{message.quoted.text}\n[end of quote]", label=quoted))
+    if message.text:
+        parts.append(Text(text=message.text, label=label))
+    for attachment in message.attachments:
+        if attachment.media_type.startswith("image/"):
+            parts.append(Image(digest=attachment.digest, media_type=attachment.media_type, label=label))
+        else:
+            note = f"[attached: {attachment.name}, {attachment.media_type}, {attachment.size} bytes]"
+            parts.append(Text(text=note, label=label))
+    return TurnInput(item=item.id, parts=tuple(parts), at=message.at, sender=str(message.sender))
+
+
+def summarise(dropped: Sequence[InboxItem]) -> str:
+    """One line per message that the full queue pushed out, so that none vanishes unseen."""
+    if not dropped:
+        return ""
+    lines = []
+    for item in dropped:
+        text = " ".join(item.message.text.split())
+        lines.append(f"- {text[:_SUMMARY_LINE]}{'…' if len(text) > _SUMMARY_LINE else ''}")
+    return f"[{len(dropped)} earlier messages came while the queue was full; shortened:]\n" + "\n".join(lines)
