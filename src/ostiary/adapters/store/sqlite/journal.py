@@ -1,0 +1,145 @@
+"""Writing journals: append to a chain, erase a payload, delete a session whole."""
+
+from typing import NamedTuple
+
+from ostiary.adapters.store import chain
+from ostiary.adapters.store.codec import encode, encode_event
+from ostiary.adapters.store.sqlite.writer import Transaction, Unit
+from ostiary.contracts.errors import BadInput, Conflict
+from ostiary.contracts.store import Append, DeleteSession, ErasePayload, SaveSession, SaveSnapshot
+
+
+class Head(NamedTuple):
+    """Where a session's journal ends."""
+
+    id: int
+    seq: int
+    chain: bytes
+
+
+def head_of(transaction: Transaction, session: str) -> Head | None:
+    """None if the store has never heard of the session."""
+    known: Head | None = transaction.recall("head", session)
+    if known is not None:
+        return known
+    row = transaction.row(
+        "SELECT s.id, e.seq, e.chain FROM sessions s LEFT JOIN events e ON e.session = s.id"
+        " WHERE s.key = ? ORDER BY e.seq DESC LIMIT 1",
+        (session,),
+    )
+    if row is None:
+        return None
+    head = Head(row[0], row[1] or 0, row[2] or chain.GENESIS)
+    transaction.remember("head", session, head)
+    return head
+
+
+def check_ends_at(transaction: Transaction, session: str, seq: int) -> None:
+    head = head_of(transaction, session)
+    found = head.seq if head else 0
+    if found != seq:
+        raise Conflict(f"The journal of {session} ends with event {found}, not {seq}", hint="Read it again, then decide again.")
+
+
+def append(write: Append) -> tuple[Unit, int]:
+    kind, version, body = encode_event(write.event)
+    salt, digest = chain.seal(body)
+    session, turn, at = str(write.session), write.turn, float(write.at)
+
+    def run(transaction: Transaction) -> int:
+        before = head_of(transaction, session) or _begin(transaction, session, at)
+        seq = before.seq + 1
+        linked = chain.link(before.chain, session=session, seq=seq, turn=turn, kind=kind, version=version, at=at, digest=digest)
+        event = transaction.insert(
+            "INSERT INTO events (session, seq, turn, kind, version, at, digest, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (before.id, seq, turn, kind, version, at, digest, linked),
+        )
+        transaction.run("INSERT INTO payloads (event, salt, body) VALUES (?, ?, ?)", (event, salt, body))
+        transaction.remember("head", session, Head(before.id, seq, linked))
+        return seq
+
+    return run, len(body)
+
+
+def _begin(transaction: Transaction, session: str, at: float) -> Head:
+    row = transaction.insert("INSERT INTO sessions (key, updated_at) VALUES (?, ?)", (session, at))
+    return Head(row, 0, chain.GENESIS)
+
+
+def save_session(write: SaveSession) -> tuple[Unit, int]:
+    record = write.record
+    body = encode(record)
+    session = str(record.key)
+
+    def run(transaction: Transaction) -> int:
+        transaction.run(
+            "INSERT INTO sessions (key, updated_at, ephemeral, record) VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE"
+            " SET updated_at = excluded.updated_at, ephemeral = excluded.ephemeral, record = excluded.record",
+            (session, float(record.updated_at), int(record.ephemeral), body),
+        )
+        return 0
+
+    return run, len(body)
+
+
+def save_snapshot(write: SaveSnapshot) -> tuple[Unit, int]:
+    session = str(write.session)
+
+    def run(transaction: Transaction) -> int:
+        head = head_of(transaction, session)
+        if head is None or not 0 <= write.seq <= head.seq:
+            raise Conflict(f"A snapshot of {session} at event {write.seq} is ahead of its journal")
+        transaction.run(
+            "INSERT INTO snapshots (session, seq, schema, state) VALUES (?, ?, ?, ?) ON CONFLICT (session) DO UPDATE"
+            " SET seq = excluded.seq, schema = excluded.schema, state = excluded.state",
+            (head.id, write.seq, write.schema, write.state),
+        )
+        return 0
+
+    return run, len(write.state)
+
+
+def erase_payload(write: ErasePayload) -> tuple[Unit, int]:
+    session = str(write.session)
+
+    def run(transaction: Transaction) -> int:
+        head = head_of(transaction, session)
+        found = head and transaction.row("SELECT id FROM events WHERE session = ? AND seq = ?", (head.id, write.seq))
+        if not head or not found:
+            raise BadInput(f"The journal of {session} has no event {write.seq}")
+        transaction.run("DELETE FROM payloads WHERE event = ?", found)
+        transaction.run("UPDATE events SET erased = 1 WHERE id = ?", found)
+        # The cached fold may hold what was erased.
+        transaction.run("DELETE FROM snapshots WHERE session = ?", (head.id,))
+        transaction.wants_truncation = True
+        return 0
+
+    return run, 0
+
+
+def delete_session(write: DeleteSession) -> tuple[Unit, int]:
+    session = str(write.key)
+
+    def run(transaction: Transaction) -> int:
+        opened = transaction.row("SELECT turn FROM turns WHERE session = ? LIMIT 1", (session,))
+        if opened is not None:
+            raise Conflict(f"{session} cannot be deleted while its turn {opened[0]} is open", hint="Stop the turn first.")
+        head = head_of(transaction, session)
+        if head is None:
+            return 0
+        of_it = (head.id,)
+        transaction.run("DELETE FROM payloads WHERE event IN (SELECT id FROM events WHERE session = ?)", of_it)
+        transaction.run("DELETE FROM events WHERE session = ?", of_it)
+        transaction.run("DELETE FROM snapshots WHERE session = ?", of_it)
+        transaction.run("DELETE FROM sessions WHERE id = ?", of_it)
+        # Replies that were delivered keep their key, so that none is ever queued twice, and lose their words.
+        transaction.run(
+            "UPDATE outbox SET message = CAST(json_set(CAST(message AS TEXT), '$.text', '', '$.attachments', json('[]'),"
+            " '$.choices', json('[]')) AS BLOB) WHERE session = ? AND state IN ('sent', 'failed', 'cancelled')",
+            (session,),
+        )
+        transaction.remember("head", session, None)
+        transaction.wants_truncation = True
+        return 0
+
+    return run, 0

@@ -1,0 +1,183 @@
+"""The schema, as numbered steps. `PRAGMA user_version` says how many were taken; a file from the future is refused.
+
+A step is never edited once released: a change is a new step at the end.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import apsw
+
+from ostiary.adapters.store.sqlite.key import sync_folder
+from ostiary.contracts.errors import StoreRefused
+
+_FIRST = """
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    updated_at REAL NOT NULL,
+    ephemeral INTEGER NOT NULL DEFAULT 0,
+    record BLOB
+) STRICT;
+CREATE INDEX sessions_recent ON sessions (updated_at) WHERE record IS NOT NULL AND ephemeral = 0;
+
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL REFERENCES sessions (id),
+    seq INTEGER NOT NULL,
+    turn TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    at REAL NOT NULL,
+    erased INTEGER NOT NULL DEFAULT 0,
+    digest BLOB NOT NULL,
+    chain BLOB NOT NULL,
+    UNIQUE (session, seq)
+) STRICT;
+CREATE INDEX events_turn ON events (turn) WHERE turn <> '';
+
+CREATE TABLE payloads (
+    event INTEGER PRIMARY KEY REFERENCES events (id),
+    salt BLOB NOT NULL,
+    body BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE snapshots (
+    session INTEGER PRIMARY KEY REFERENCES sessions (id),
+    seq INTEGER NOT NULL,
+    schema TEXT NOT NULL,
+    state BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE inbox (
+    id INTEGER PRIMARY KEY,
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    thread TEXT NOT NULL,
+    message TEXT NOT NULL,
+    state TEXT NOT NULL,
+    turn TEXT NOT NULL,
+    accepted_at REAL NOT NULL,
+    ready_at REAL NOT NULL,
+    kept BLOB NOT NULL,
+    spoken BLOB,
+    UNIQUE (channel, account, chat, thread, message)
+) STRICT;
+CREATE INDEX inbox_open ON inbox (id) WHERE state <> 'done';
+
+CREATE TABLE turns (
+    id INTEGER PRIMARY KEY,
+    turn TEXT NOT NULL UNIQUE,
+    session TEXT NOT NULL,
+    lane TEXT NOT NULL,
+    state TEXT NOT NULL,
+    deadline REAL NOT NULL
+) STRICT;
+
+CREATE TABLE outbox (
+    place INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    session TEXT NOT NULL,
+    turn TEXT NOT NULL,
+    state TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    next_at REAL NOT NULL,
+    error TEXT NOT NULL,
+    receipt TEXT NOT NULL,
+    message BLOB NOT NULL
+) STRICT;
+CREATE INDEX outbox_open ON outbox (place) WHERE state IN ('pending', 'sending');
+CREATE INDEX outbox_session ON outbox (session);
+
+CREATE TABLE leases (
+    lane TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    token INTEGER NOT NULL,
+    until REAL NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE vals (
+    space TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value BLOB NOT NULL,
+    expires_at REAL NOT NULL,
+    PRIMARY KEY (space, key)
+) STRICT;
+CREATE INDEX vals_expiring ON vals (expires_at) WHERE expires_at > 0;
+
+CREATE TABLE blobs (
+    id INTEGER PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE,
+    content BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY,
+    collection TEXT NOT NULL,
+    path TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    at REAL NOT NULL,
+    author TEXT NOT NULL,
+    turn TEXT NOT NULL,
+    label BLOB,
+    UNIQUE (collection, path, version)
+) STRICT;
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST,)
+
+
+def version_of(connection: apsw.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").get)
+
+
+def check_version(path: Path, found: int, known: int) -> None:
+    if found > known:
+        raise StoreRefused(
+            f"{path} was written by a newer release (format {found}, this one knows {known})",
+            hint="Run the newer release, or restore the backup made before the update.",
+        )
+
+
+def migrate(connection: apsw.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> Path | None:
+    """Bring the file to the newest version in one transaction; gives the backup that was made of an older one.
+
+    Raises StoreRefused for a newer file, apsw.Error if a step fails; the file is then as it was.
+    """
+    found = version_of(connection)
+    check_version(path, found, len(migrations))
+    if found == len(migrations):
+        return None
+    is_empty = connection.execute("SELECT count(*) FROM sqlite_master").get == 0
+    backup = None if is_empty else _back_up(connection, path, found)
+    connection.execute("BEGIN EXCLUSIVE")
+    try:
+        for step in migrations[found:]:
+            connection.execute(step).fetchall()
+        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return backup
+
+
+def _back_up(connection: apsw.Connection, path: Path, version: int) -> Path:
+    """A compact copy under the same key. An earlier copy of the same version is replaced only by a finished one."""
+    backup = path.with_name(f"{path.name}.v{version}.bak")
+    part = path.with_name(f"{path.name}.v{version}.part")
+    part.unlink(missing_ok=True)
+    handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        connection.execute("VACUUM INTO ?", (str(part),)).fetchall()
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    part.replace(backup)
+    sync_folder(path.parent)
+    return backup

@@ -1,0 +1,136 @@
+"""The store and its read-only sibling: contracts on one side, threads with connections on the other."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from ostiary.adapters.store.sqlite import documents, leases, reads, units
+from ostiary.adapters.store.sqlite.threads import Threads
+from ostiary.contracts.events import Recorded
+from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.store import (
+    DocumentVersion,
+    InboxItem,
+    Lease,
+    OutboxItem,
+    Pending,
+    SessionRecord,
+    Snapshot,
+    Write,
+)
+
+_KEEP_KEYS = 30 * 86400.0
+
+
+class ReadDocuments:
+    """The reading half of `contracts.store.Documents`."""
+
+    def __init__(self, reading: Threads) -> None:
+        self._reading = reading
+
+    async def get(self, collection: str, path: str, *, version: int | None = None) -> tuple[DocumentVersion, bytes] | None:
+        return await self._reading.run(lambda c: documents.get(c, collection, path, version))
+
+    async def list(self, collection: str, *, pattern: str = "**") -> tuple[DocumentVersion, ...]:
+        return await self._reading.run(lambda c: documents.listing(c, collection, pattern))
+
+    async def history(self, collection: str, path: str) -> tuple[DocumentVersion, ...]:
+        return await self._reading.run(lambda c: documents.history(c, collection, path))
+
+
+class SqliteDocuments(ReadDocuments):
+    """`contracts.store.Documents`."""
+
+    def __init__(self, reading: Threads, writing: Threads) -> None:
+        super().__init__(reading)
+        self._writing = writing
+
+    async def restore(self, collection: str, path: str, version: int, *, at: float, author: str) -> DocumentVersion:
+        unit = documents.restore(collection, path, version, at=at, author=author)
+        restored: DocumentVersion = await self._writing.run(unit, certain=True)
+        return restored
+
+
+class SqliteReader:
+    """The reading half of `contracts.store.Store`, safe beside a gateway that writes in another process."""
+
+    def __init__(self, reading: Threads, now: Callable[[], float]) -> None:
+        self._reading = reading
+        self._now = now
+        self.documents = ReadDocuments(reading)
+
+    async def pending(self) -> Pending:
+        return await self._reading.run(reads.pending)
+
+    async def inbox_item(self, item: int) -> InboxItem | None:
+        return await self._reading.run(lambda c: reads.inbox_item(c, item))
+
+    async def read(self, session: SessionKey, *, after: int = 0, turn: str = "", limit: int = 0) -> tuple[Recorded, ...]:
+        return await self._reading.run(lambda c: reads.journal(c, str(session), after, turn, limit))
+
+    async def verify(self, session: SessionKey) -> str:
+        return await self._reading.run(lambda c: reads.verify(c, str(session)))
+
+    async def snapshot(self, session: SessionKey) -> Snapshot | None:
+        return await self._reading.run(lambda c: reads.snapshot(c, str(session)))
+
+    async def session(self, key: SessionKey) -> SessionRecord | None:
+        return await self._reading.run(lambda c: reads.session_record(c, str(key)))
+
+    async def sessions(self, *, limit: int = 200, prefix: str = "", include_ephemeral: bool = False) -> tuple[SessionRecord, ...]:
+        return await self._reading.run(lambda c: reads.session_records(c, limit, prefix, include_ephemeral))
+
+    async def value(self, space: str, key: str) -> bytes | None:
+        now = self._now()
+        return await self._reading.run(lambda c: reads.value(c, space, key, now))
+
+    async def values(self, space: str) -> Mapping[str, bytes]:
+        now = self._now()
+        return await self._reading.run(lambda c: reads.values(c, space, now))
+
+    async def blob(self, digest: str) -> bytes | None:
+        return await self._reading.run(lambda c: reads.blob(c, digest))
+
+    async def outbox_item(self, key: str) -> OutboxItem | None:
+        return await self._reading.run(lambda c: reads.outbox_item(c, key))
+
+
+class SqliteStore(SqliteReader):
+    """`contracts.store.Store`. A write that was given to the writer is always answered, even if its caller is cancelled."""
+
+    documents: SqliteDocuments
+
+    def __init__(self, reading: Threads, writing: Threads, now: Callable[[], float]) -> None:
+        super().__init__(reading, now)
+        self._writing = writing
+        self.documents = SqliteDocuments(reading, writing)
+
+    @property
+    def connections(self) -> int:
+        """How many connections, and so threads, are open right now; none after a while without work."""
+        return self._reading.alive + self._writing.alive
+
+    async def commit(
+        self, writes: Sequence[Write], *, fence: Lease | None = None, expect: Mapping[str, int] | None = None
+    ) -> tuple[int, ...]:
+        unit, weight = units.plan(writes, fence, expect)
+        given: tuple[int, ...] = await self._writing.run(unit, weight, certain=True)
+        return given
+
+    async def claim(self, lane: str, *, owner: str, seconds: float) -> Lease:
+        unit = leases.claim(lane, owner=owner, now=self._now(), seconds=seconds)
+        lease: Lease = await self._writing.run(unit, certain=True)
+        return lease
+
+    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
+        """Raises StaleLease if it was released or somebody took it."""
+        renewed: Lease = await self._writing.run(leases.renew(lease, now=self._now(), seconds=seconds), certain=True)
+        return renewed
+
+    async def release(self, lease: Lease) -> None:
+        await self._writing.run(leases.release(lease), certain=True)
+
+    async def sweep(self, now: float, *, keep_keys: float = _KEEP_KEYS, limit: int = 500) -> int:
+        """Forget expired values and the keys of messages finished longer than `keep_keys` seconds ago.
+
+        Looks at `limit` rows of each at most and gives how many went: call it now and then, again at once if it gave many."""
+        swept: int = await self._writing.run(units.sweep(now=now, keep_keys=keep_keys, limit=limit), certain=True)
+        return swept
