@@ -50,7 +50,7 @@ class Wire(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Seconds. `pause` is the mean wait before the one repeat; a rate limit is sat out up to `patience`, if nobody else is left."""
+    """Seconds. `pause` is the mean wait before the one repeat; a rate limit up to `patience` is sat out by the last in line."""
 
     attempts: int = 8
     pause: float = 1.0
