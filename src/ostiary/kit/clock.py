@@ -4,6 +4,7 @@ import heapq
 from itertools import count
 
 import anyio
+import anyio.lowlevel
 
 
 class ManualClock:

@@ -83,7 +83,7 @@ class Batch:
 
 @dataclass(slots=True)
 class Job:
-    """One turn being run. `batch` is None when a recorded turn goes on."""
+    """One turn being run. `batch` is None once the turn's start is recorded."""
 
     key: SessionKey
     turn: str
@@ -179,7 +179,6 @@ class Runner:
         async with self._sessions.pen(job.key) as pen:
             if job.batch is not None:
                 self._begin(pen, job, job.batch)
-                job.batch = None
             turn = pen.session.turn
             if turn is None or turn.id != job.turn:
                 return None
@@ -196,6 +195,7 @@ class Runner:
                 step = None
             if pen.unsaved:
                 await pen.commit()
+            job.batch = None
             return step
 
     async def _select(self, session: Session, turn: Turn) -> tuple[ModelChoice, ModelFacts, Prepared]:
@@ -466,7 +466,6 @@ class Runner:
         async with self._sessions.pen(job.key) as pen:
             if job.batch is not None:
                 self._begin(pen, job, job.batch)
-                job.batch = None
             turn = pen.session.turn
             if turn is None or turn.id != job.turn:
                 return
@@ -477,6 +476,7 @@ class Runner:
                     pen.add(failure(call, f"Not run: {reason}.", "skipped" if fate == "interrupted" else fate), turn=turn.id)
             self._end(pen, job, turn, status, reason)
             await pen.commit()
+            job.batch = None
 
     def _end(
         self, pen: Pen, job: Job, turn: Turn, status: TurnStatus, reason: str, *, error_kind: str = "", hint: str = ""
