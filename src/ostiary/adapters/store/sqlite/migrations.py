@@ -35,7 +35,7 @@ CREATE TABLE events (
     chain BLOB NOT NULL,
     UNIQUE (session, seq)
 ) STRICT;
-CREATE INDEX events_turn ON events (turn) WHERE turn <> '';
+CREATE INDEX events_turn ON events (turn);
 
 CREATE TABLE payloads (
     event INTEGER PRIMARY KEY REFERENCES events (id),
@@ -65,16 +65,16 @@ CREATE TABLE inbox (
     spoken BLOB,
     UNIQUE (channel, account, chat, thread, message)
 ) STRICT;
-CREATE INDEX inbox_open ON inbox (id) WHERE state <> 'done';
+CREATE INDEX inbox_open ON inbox (id) WHERE spoken IS NOT NULL;
 
 CREATE TABLE turns (
-    id INTEGER PRIMARY KEY,
-    turn TEXT NOT NULL UNIQUE,
+    turn TEXT PRIMARY KEY,
+    place INTEGER NOT NULL,
     session TEXT NOT NULL,
     lane TEXT NOT NULL,
     state TEXT NOT NULL,
     deadline REAL NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE outbox (
     place INTEGER PRIMARY KEY,
@@ -89,7 +89,6 @@ CREATE TABLE outbox (
     message BLOB NOT NULL
 ) STRICT;
 CREATE INDEX outbox_open ON outbox (place) WHERE state IN ('pending', 'sending');
-CREATE INDEX outbox_session ON outbox (session);
 
 CREATE TABLE leases (
     lane TEXT PRIMARY KEY,

@@ -15,9 +15,16 @@ from ostiary.contracts.store import InboxItem, OpenTurn, OutboxItem, Pending, Se
 _INBOX = "SELECT id, state, turn, ready_at, kept, spoken FROM inbox"
 _OUTBOX = "SELECT message, session, turn, state, attempts, next_at, error, receipt, place FROM outbox"
 _RECORD = "SELECT s.record, (SELECT max(seq) FROM events e WHERE e.session = s.id) FROM sessions s"
+
+
 _EVENTS = (
     "SELECT e.seq, e.turn, e.at, e.kind, e.version, e.erased, e.digest, p.body"
-    " FROM events e LEFT JOIN payloads p ON p.event = e.id WHERE e.session = (SELECT id FROM sessions WHERE key = ?)"
+    " FROM events e LEFT JOIN payloads p ON p.event = e.id"
+)
+_JOURNAL = _EVENTS + " WHERE e.session = (SELECT id FROM sessions WHERE key = ?) AND e.seq > ? ORDER BY e.seq LIMIT ?"
+# A leading + keeps SQLite from walking the whole session where the turn's own index finds a handful of rows.
+_TURN = (
+    _EVENTS + " WHERE e.turn = ? AND +e.session = (SELECT id FROM sessions WHERE key = ?) AND +e.seq > ? ORDER BY +e.seq LIMIT ?"
 )
 
 
@@ -26,11 +33,11 @@ def pending(connection: apsw.Connection) -> Pending:
     connection.execute("BEGIN")
     try:
         return Pending(
-            inbox=tuple(_inbox_item(row) for row in fetch(connection, f"{_INBOX} WHERE state <> 'done' ORDER BY id")),
+            inbox=tuple(_inbox_item(row) for row in fetch(connection, f"{_INBOX} WHERE spoken IS NOT NULL ORDER BY id")),
             turns=tuple(
                 OpenTurn(turn=turn, session=SessionKey.parse(session), lane=lane, state=state, deadline=deadline)
                 for turn, session, lane, state, deadline in fetch(
-                    connection, "SELECT turn, session, lane, state, deadline FROM turns ORDER BY id"
+                    connection, "SELECT turn, session, lane, state, deadline FROM turns ORDER BY place"
                 )
             ),
             outbox=tuple(
@@ -52,13 +59,8 @@ def outbox_item(connection: apsw.Connection, key: str) -> OutboxItem | None:
 
 
 def journal(connection: apsw.Connection, session: str, after: int, turn: str, limit: int) -> tuple[Recorded, ...]:
-    bindings: tuple[Any, ...] = (session, after)
-    sql = f"{_EVENTS} AND e.seq > ?"
-    if turn:
-        sql += " AND e.turn = ?"
-        bindings += (turn,)
-    sql += " ORDER BY e.seq LIMIT ?"
-    rows = fetch(connection, sql, (*bindings, limit or -1))
+    bounds = (session, after, limit or -1)
+    rows = fetch(connection, _TURN, (turn, *bounds)) if turn else fetch(connection, _JOURNAL, bounds)
     return tuple(_recorded(session, row) for row in rows)
 
 

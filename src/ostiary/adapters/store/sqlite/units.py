@@ -98,7 +98,8 @@ def _mark_turn(write: words.MarkTurn) -> tuple[Unit, int]:
             transaction.run("DELETE FROM turns WHERE turn = ?", (write.turn,))
         else:
             transaction.run(
-                "INSERT INTO turns (turn, session, lane, state, deadline) VALUES (?, ?, ?, ?, ?) ON CONFLICT (turn) DO UPDATE"
+                "INSERT INTO turns (turn, place, session, lane, state, deadline)"
+                " VALUES (?, (SELECT coalesce(max(place), 0) + 1 FROM turns), ?, ?, ?, ?) ON CONFLICT (turn) DO UPDATE"
                 " SET session = excluded.session, lane = excluded.lane, state = excluded.state, deadline = excluded.deadline",
                 (write.turn, session, write.lane, write.state, float(write.deadline)),
             )

@@ -114,10 +114,11 @@ class Writer:
             try:
                 job.result = job.call(self._transaction)
             except Exception as error:
-                job.error = explain(error, self._path)
                 if not self._connection.in_transaction:
                     # SQLite gave the whole transaction up (disk full, I/O): nothing of the batch is written.
                     raise
+                # A failing unit fails alone; its caller gets the error.
+                job.error = explain(error, self._path)
                 execute("ROLLBACK TO unit")
             else:
                 self._transaction.keep_unit()
