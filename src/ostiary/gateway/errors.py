@@ -1,0 +1,77 @@
+"""Errors in the shape OpenAI's clients read: `{"error": {"message", "type", "param", "code"}}`."""
+
+from ostiary.contracts.engine import Outcome
+from ostiary.contracts.errors import BadInput, Busy, NotAllowed, OstiaryError, StoreUnavailable, UnknownSession
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "invalid_request_error",
+    405: "invalid_request_error",
+    408: "invalid_request_error",
+    413: "invalid_request_error",
+    429: "rate_limit_error",
+}
+
+# What became of a turn, as a status that tells a client's retry logic the truth.
+_OUTCOMES = {
+    "rate_limit": (429, "rate_limit_exceeded"),
+    "auth": (502, "provider_auth"),
+    "billing": (402, "insufficient_quota"),
+    "rejected": (400, "provider_rejected"),
+    "context_overflow": (400, "context_length_exceeded"),
+    "role_ordering": (400, "provider_rejected"),
+    "image_size": (400, "image_too_large"),
+    "thinking": (400, "provider_rejected"),
+    "misconfigured": (500, "model_misconfigured"),
+    "unavailable": (502, "provider_unavailable"),
+    "timeout": (504, "timeout"),
+}
+
+
+class ApiError(Exception):
+    """An answer that is a refusal. `param` is the JSON path of what was wrong."""
+
+    def __init__(self, status: int, message: str, *, code: str = "", param: str = "", retry_after: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.code = code
+        self.param = param
+        self.retry_after = retry_after
+
+    def body(self) -> dict[str, dict[str, str | None]]:
+        return {
+            "error": {
+                "message": self.message,
+                "type": _TYPES.get(self.status, "server_error"),
+                "param": self.param or None,
+                "code": self.code or None,
+            }
+        }
+
+
+def from_error(error: OstiaryError) -> ApiError:
+    """Say the error's own sentence and hint, with the status its class stands for."""
+    message = f"{error} {error.hint}".strip()
+    match error:
+        case NotAllowed():
+            return ApiError(403, message, code="not_allowed")
+        case UnknownSession():
+            return ApiError(404, message, code="unknown_session")
+        case BadInput():
+            return ApiError(400, message, code="bad_input")
+        case Busy():
+            return ApiError(429, message, code="busy", retry_after=1)
+        case StoreUnavailable():
+            return ApiError(503, message, code="store_unavailable", retry_after=5)
+        case _:
+            return ApiError(500, message, code="internal")
+
+
+def from_outcome(outcome: Outcome) -> ApiError:
+    """For a turn that ended `failed` or `timeout`."""
+    kind = outcome.error_kind or ("timeout" if outcome.status == "timeout" else "")
+    status, code = _OUTCOMES.get(kind, (500, kind or "turn_failed"))
+    return ApiError(status, outcome.reason or outcome.text or "The turn failed.", code=code)

@@ -1,0 +1,71 @@
+import json
+import signal
+from http.client import HTTPConnection
+
+import anyio
+import pytest
+from anyio import to_thread
+
+from ostiary.contracts.errors import BadInput
+from ostiary.gateway.server import bind, serve
+from tests.unit.gateway.fakes import TOKEN, Client
+
+
+class Ready:
+    def __init__(self) -> None:
+        self.url = ""
+        self.event = anyio.Event()
+
+    def __call__(self, url: str) -> None:
+        self.url = url
+        self.event.set()
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+
+def ask(port: int, body: dict[str, object]) -> tuple[int, str]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=5)
+    connection.request("POST", "/v1/chat/completions", json.dumps(body), {"Authorization": f"Bearer {TOKEN}"})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_real_client_gets_its_answer_over_a_real_socket(stream: bool) -> None:
+    ready = Ready()
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: serve(Client().app, on_ready=ready, drain_seconds=1))
+            await ready.event.wait()
+            body = {"messages": [{"role": "user", "content": "hi"}], "stream": stream}
+            status, text = await to_thread.run_sync(ask, ready.port, body)
+            group.cancel_scope.cancel()
+    assert status == 200
+    assert "hello" in text
+
+
+async def test_serving_leaves_the_signals_alone() -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    ready = Ready()
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: serve(Client().app, on_ready=ready, drain_seconds=1))
+            await ready.event.wait()
+            during = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+            group.cancel_scope.cancel()
+    assert during == before
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
+def test_only_loopback_is_listened_on(host: str) -> None:
+    with pytest.raises(BadInput):
+        bind(host, 0)
+
+
+def test_a_taken_port_is_said_in_one_sentence() -> None:
+    with bind("127.0.0.1", 0) as first, pytest.raises(BadInput, match="is taken"):
+        bind("127.0.0.1", first.getsockname()[1])
