@@ -12,7 +12,7 @@ from ostiary.contracts.errors import ConfigInvalid
 
 MAX_DEPTH = 64
 
-_BLANK = re.compile(r"(?:[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*.*?\*/)*", re.DOTALL)
+BLANK = re.compile(r"(?:[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r""""(?:[^"\\\n\r]|\\(?:\r\n|.))*"|'(?:[^'\\\n\r]|\\(?:\r\n|.))*'""", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|Infinity|NaN|(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
 _NAME = re.compile(r"(?:[^\W\d]|[$_]|\\u[0-9a-fA-F]{4})(?:[\w$\u200c\u200d]|\\u[0-9a-fA-F]{4})*")
@@ -105,7 +105,7 @@ class _Reader:
         return Json5Error(reason, line=line_of(self.text, self.place), column=self.place - start + 1)
 
     def skip(self) -> None:
-        match = _BLANK.match(self.text, self.place)
+        match = BLANK.match(self.text, self.place)
         if match is not None:
             self.place = match.end()
 

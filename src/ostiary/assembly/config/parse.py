@@ -1,7 +1,6 @@
 """From a tree of plain values to sections, collecting every problem on the way."""
 
 import dataclasses
-import functools
 import json
 import math
 import re
@@ -18,7 +17,9 @@ from ostiary.assembly.config.secret import (
     LiteralSecret,
     Reference,
     expand,
+    holds_secret,
     is_sensitive,
+    looks_secret,
     read_secret,
     variables,
 )
@@ -30,6 +31,7 @@ Extensions = Mapping[str, Any]
 _SECRETS = frozenset({Reference, CredentialReference, LiteralSecret})
 _NOTHING: Mapping[str, Any] = {}
 _BAD: Any = object()
+_KEYS: dict[type, Mapping[str, "dataclasses.Field[Any]"]] = {}
 
 
 @dataclass(slots=True, eq=False)
@@ -63,13 +65,11 @@ def read_section(cls: type[Any], tree: object, path: Path, reading: Reading) -> 
 
 def keys_of(cls: type[Any]) -> Mapping[str, "dataclasses.Field[Any]"]:
     """A section's fields by the name they have in the file."""
-    return _keys(cls)
-
-
-@functools.cache
-def _keys(cls: type[Any]) -> Mapping[str, "dataclasses.Field[Any]"]:
-    open_keys = getattr(cls, "open_keys", "")
-    return {file_key(each): each for each in dataclasses.fields(cls) if each.name != open_keys}
+    known = _KEYS.get(cls)
+    if known is None:
+        open_keys = getattr(cls, "open_keys", "")
+        known = _KEYS[cls] = {file_key(each): each for each in dataclasses.fields(cls) if each.name != open_keys}
+    return known
 
 
 def _section(cls: type[Any], raw: object, path: Path, reading: Reading) -> Any:
@@ -78,7 +78,7 @@ def _section(cls: type[Any], raw: object, path: Path, reading: Reading) -> Any:
         raw = {shorthand: raw}
     if not isinstance(raw, Mapping):
         return reading.refuse(path, f"found {_found(raw, path)}, but {'a text or ' if shorthand else ''}an object is allowed")
-    known = _keys(cls)
+    known = keys_of(cls)
     values: dict[str, Any] = {}
     own: dict[str, object] = {}
     for name, value in raw.items():
@@ -168,7 +168,7 @@ def _secret(raw: object, path: Path, reading: Reading) -> Any:
     if isinstance(source, LiteralSecret):
         if not raw.strip():
             return reading.refuse(path, "the secret is empty; leave the key out or give ${NAME} or credential:<name>")
-        if path[-2:-1] != ("headers",) or is_sensitive(str(path[-1])):
+        if holds_secret(path):
             reading.warn(path, "holds a secret in plain text; `ostiary doctor --fix` moves it to the credential store")
     return source
 
@@ -252,6 +252,6 @@ def _found(raw: object, path: Path) -> str:
     if isinstance(raw, (list, tuple)):
         return "a list"
     name = next((step for step in reversed(path) if isinstance(step, str)), "")
-    if isinstance(raw, str) and (is_sensitive(name) or len(raw) > 80):
+    if isinstance(raw, str) and (is_sensitive(name) or looks_secret(raw)):
         return "a text"
     return json.dumps(raw, ensure_ascii=False)

@@ -13,6 +13,7 @@ CREDENTIAL = "credential:"
 
 _VARIABLE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SENSITIVE = re.compile(r"(?:token|secret|password|passphrase|api_?key|private_?key|authorization|cookie)$", re.IGNORECASE)
+_KEY_LIKE = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9_\-+=:.]{16,}")
 _NOT_SECRETS = frozenset({"", "undefined", "null", "none", "changeme"})
 
 
@@ -75,6 +76,16 @@ def read_secret(text: str, path: str) -> SecretSource:
 def is_sensitive(name: str) -> bool:
     """Does a key of this name hold a secret? Used where no schema says so (channels, plugins)."""
     return _SENSITIVE.search(name) is not None
+
+
+def holds_secret(path: tuple[str | int, ...]) -> bool:
+    """Is a literal here really secret? Of headers and variables only those whose name says so."""
+    return path[-2:-1] not in (("headers",), ("env",)) or is_sensitive(str(path[-1]))
+
+
+def looks_secret(text: str) -> bool:
+    """Could this text be a key that stands in the wrong place? Then no message repeats it."""
+    return len(text) > 80 or _KEY_LIKE.fullmatch(text) is not None
 
 
 def resolve(source: SecretSource, environ: Mapping[str, str], credentials: Credentials | None = None) -> Secret:
