@@ -19,6 +19,7 @@ from ostiary.contracts.errors import (
     ModelRateLimited,
     ModelUnauthorized,
     ModelUnavailable,
+    StoreError,
     ThinkingUnsupported,
 )
 from ostiary.contracts.model import Answered, ModelEvent, ModelRef, ModelRequest, Restarted, ThinkingLevel
@@ -138,7 +139,7 @@ class Fallback:
         if supported is not None:
             request = replace(request, thinking=nearest_level(request.thinking, supported))
         self._profiles.started(profile)
-        async with self._wire(ref).stream(request, ref, profile.secret()) as events:
+        async with self._wire(ref).stream(request, ref, _lend(profile)) as events:
             async for event in events:
                 if isinstance(event, Answered):
                     self._profiles.succeeded(profile, request.session)
@@ -194,6 +195,13 @@ class Fallback:
         if isinstance(error, ModelRateLimited) and last and error.retry_after is not None:
             return error.retry_after if error.retry_after <= self._limits.patience else None
         return None
+
+
+def _lend(profile: Profile) -> str:
+    try:
+        return profile.secret()
+    except (BadInput, StoreError) as error:
+        raise ModelUnauthorized(f"The key of {profile.id} cannot be had: {error}", hint=error.hint) from error
 
 
 def nearest_level(wanted: ThinkingLevel, supported: tuple[str, ...]) -> ThinkingLevel:

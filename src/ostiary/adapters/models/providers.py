@@ -11,10 +11,11 @@ from string import Formatter
 
 import msgspec
 
+from ostiary.adapters.models.embedded import catalogue as embeddable
 from ostiary.contracts.errors import ModelMisconfigured
 from ostiary.contracts.model import ModelFacts, ModelRef
 
-EMBEDDED = "embedded"
+EMBEDDED = embeddable.PROVIDER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,16 @@ class ProviderSettings:
 def builtin_providers() -> Mapping[str, ProviderSettings]:
     """Every provider that ships, by name. Read on first use."""
     raw = (Path(__file__).with_name("data") / "providers.json").read_bytes()
-    return {provider.name: provider for provider in msgspec.json.decode(raw, type=list[ProviderSettings])}
+    shipped = msgspec.json.decode(raw, type=list[ProviderSettings])
+    return {provider.name: provider for provider in (*shipped, _embedded())}
+
+
+def _embedded() -> ProviderSettings:
+    models = tuple(
+        ModelSettings(id=weights.model, name=weights.name, context_window=weights.context, max_tokens=weights.max_tokens)
+        for weights in embeddable.CATALOGUE
+    )
+    return ProviderSettings(name=EMBEDDED, label="Embedded", api=EMBEDDED, local=True, default=models[0].id, models=models)
 
 
 @cache

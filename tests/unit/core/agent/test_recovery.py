@@ -113,8 +113,8 @@ def test_a_marked_call_needs_no_arguments() -> None:
 
 
 def test_parameters_in_tags_keep_their_types() -> None:
-    text = "<function=read><parameter=path>a b.txt</parameter><parameter=limit>5</parameter><parameter=all>true</parameter></function>"
-    assert calls(text) == [("read", {"path": "a b.txt", "limit": 5, "all": True})]
+    text = "<parameter=path>a b.txt</parameter><parameter=limit>5</parameter><parameter=all>true</parameter>"
+    assert calls(f"<function=read>{text}</function>") == [("read", {"path": "a b.txt", "limit": 5, "all": True})]
 
 
 def test_arguments_may_hold_the_closing_mark_of_nothing() -> None:
