@@ -71,9 +71,9 @@ QWEN = Weights(
         _part(5, "be3de184077dffac2b707ca1106dca7adda7d8ff62c3a7a6671c89cde35b322a"),
         _part(6, "b3e606a25823387dcd3f947e0010219802695ce7526dc4f6c97f9234c80511da", 45_755_264),
     ),
-    context=8192,
+    context=4096,
     max_tokens=1024,
-    ram=800 * _MIB,
+    ram=750 * _MIB,
     chooses_tools=True,
 )
 

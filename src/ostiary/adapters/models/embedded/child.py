@@ -20,7 +20,9 @@ from ostiary.adapters.models.embedded.frames import BadFrame, Frame, encode, rea
 
 _PR_SET_PDEATHSIG = 1
 _OOM_FIRST = "800"
+# A batch is also the longest time in which a request to stop is not heard.
 _BATCH = 128
+_FILE_BYTES = 4096
 _CACHED_PROMPTS_MIB = 192
 
 
@@ -110,13 +112,14 @@ def _become_humble(order: Frame) -> None:
     except ImportError:
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_FILE_BYTES, _FILE_BYTES))
     if sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_DATA, (order["memory"], order["memory"]))
 
 
 def _load(order: Frame) -> Any:
-    """Raises _Damaged, ImportError, OSError or RuntimeError. Hashing reads the file into the page cache, where loading wants it."""
+    """Raises _Damaged, ImportError, OSError or RuntimeError."""
+    # Hashing also reads the file into the page cache, where loading wants it.
     with open(order["path"], "rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != order["sha256"]:
             raise _Damaged
