@@ -33,6 +33,7 @@ def build_app(
     engine: Engine,
     *,
     token: Callable[[], str],
+    run_token: str = "",
     catalogue: ModelCatalogue,
     agents: Callable[[], tuple[str, ...]] = lambda: ("main",),
     session_for: SessionFor = api_session,
@@ -42,7 +43,7 @@ def build_app(
     now: Callable[[], float] = time.time,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> App:
-    """The door onto `engine`. `token` is asked at each request, so that a new one counts at once."""
+    """The door onto `engine`. `token` is asked at each request, so that a new one counts at once; for `run_token` see run_file."""
     limits = limits or Limits()
     house = House(engine=engine, store=store, facts=facts, limits=limits)
     completions = Completions(engine=engine, catalogue=catalogue, agents=agents, session_for=session_for, limits=limits, now=now)
@@ -54,7 +55,7 @@ def build_app(
         "/v1/ostiary/session": {"GET": house.session},
         "/v1/ostiary/stop": {"POST": house.stop},
     }
-    return _Door(pages, Gate(token, limits, monotonic), limits)
+    return _Door(pages, Gate(token, limits, monotonic, run_token), limits)
 
 
 class _Door:

@@ -14,10 +14,14 @@ _LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 class Gate:
-    """Raises ApiError unless the request may proceed. The right token always passes; wrong ones are slowed down together."""
+    """Raises ApiError unless the request may proceed. The right token always passes; wrong ones are slowed down together.
 
-    def __init__(self, token: Callable[[], str], limits: Limits, monotonic: Callable[[], float]) -> None:
+    `run_token` is this run's own, for the owner's command line on this machine (see run_file); empty: there is none.
+    """
+
+    def __init__(self, token: Callable[[], str], limits: Limits, monotonic: Callable[[], float], run_token: str = "") -> None:
         self._token = token
+        self._run_token = run_token
         self._limits = limits
         self._monotonic = monotonic
         self._failures: deque[float] = deque(maxlen=limits.failed_logins)
@@ -35,10 +39,8 @@ class Gate:
         """Compared in constant time. The token is never looked for in the URL."""
         scheme, _, given = header(scope, b"authorization").partition(" ")
         given = given.strip()
-        expected = self._token()
-        proper = scheme.lower() == "bearer" and not _is_blank(given) and not _is_blank(expected)
-        same = hmac.compare_digest(given.encode(), expected.encode())
-        if proper and same:
+        known = [_same(given, self._token()), _same(given, self._run_token)]
+        if scheme.lower() == "bearer" and any(known):
             return
         self._count_failure()
         raise ApiError(401, "Send the gateway's token as 'Authorization: Bearer <token>'.", code="invalid_api_key")
@@ -58,6 +60,11 @@ def is_loopback_host(host: str) -> bool:
     if colon and not (port.isascii() and port.isdigit()):
         return False
     return (name if colon else host).lower() in _LOOPBACK_HOSTS
+
+
+def _same(given: str, expected: str) -> bool:
+    same = hmac.compare_digest(given.encode(), expected.encode())
+    return same and not _is_blank(given) and not _is_blank(expected)
 
 
 def _is_blank(token: str) -> bool:

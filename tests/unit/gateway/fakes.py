@@ -33,7 +33,6 @@ class FakeEngine:
         self.submitted: list[Submission] = []
         self.answers: list[tuple[SessionKey, tuple[ToolOutcome, ...]]] = []
         self.stopped: list[SessionKey] = []
-        self.settings: list[tuple[SessionKey, str, str]] = []
         self.open_calls: dict[str, int] = {}
         self.accept: Callable[[Submission], Accepted | None] = lambda submission: None
         self._play = play or (lambda engine, submission, item: engine.say(submission, item, "hello"))
@@ -70,8 +69,7 @@ class FakeEngine:
             waiting_for="", queued=0, created_at=0.0, updated_at=0.0, context_tokens=12, context_report={},
         )  # fmt: skip
 
-    async def change_setting(self, session: SessionKey, name: str, value: str, *, by: Principal) -> None:
-        self.settings.append((session, name, value))
+    async def change_setting(self, session: SessionKey, name: str, value: str, *, by: Principal) -> None: ...
 
     async def reset(self, session: SessionKey, *, reason: str, by: Principal) -> None: ...
 

@@ -116,7 +116,7 @@ async def test_a_repeated_request_gets_the_outcome_of_the_first(stream: bool) ->
 
 async def test_a_command_answers_at_once() -> None:
     engine = FakeEngine()
-    engine.accept = lambda submission: Accepted(status="answered", session=submission.session, text="Model: fake/echo")
+    engine.accept = lambda submission: Accepted(status="answered", item=3, session=submission.session, text="Model: fake/echo")
     reply = await Client(engine).chat("/status", user="ana")
     assert reply.json["choices"][0]["message"]["content"] == "Model: fake/echo"
 
@@ -136,18 +136,11 @@ async def test_an_unknown_model_is_not_found(model: str) -> None:
     assert client.engine.submitted == []
 
 
-async def test_a_stateless_call_may_name_a_real_model() -> None:
+@pytest.mark.parametrize("more", [{}, {"user": "ana"}])
+async def test_a_real_model_is_a_directive_for_the_turn(more: dict[str, str]) -> None:
     client = Client()
-    await client.chat("hi", model="fake/echo")
-    session = client.engine.submitted[0].session
-    assert client.engine.settings == [(session, "model", "fake/echo")]
-
-
-async def test_a_session_keeps_its_own_model() -> None:
-    client = Client()
-    reply = await client.chat("hi", model="fake/echo", user="ana")
-    assert (reply.status, reply.error["param"]) == (400, "model")
-    assert client.engine.submitted == []
+    await client.chat("hi", model="fake/echo", **more)
+    assert client.engine.submitted[0].message.text == "/model fake/echo\nhi"
 
 
 async def test_the_command_line_may_name_a_session_by_its_key() -> None:

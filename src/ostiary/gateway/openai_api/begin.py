@@ -42,7 +42,7 @@ async def begin(engine: Engine, turn: Turn) -> Begun | Replied:
     session = accepted.session or turn.submission.session
     if session is None or accepted.status == "dropped":
         raise ApiError(403, "This message may not be delivered.", code="not_allowed")
-    if accepted.item is None:
+    if accepted.status == "answered" or accepted.item is None:
         return Replied(text=accepted.text, session=session)
     return Begun(item=accepted.item, session=session, is_new=accepted.status == "accepted")
 

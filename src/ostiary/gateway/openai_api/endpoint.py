@@ -43,8 +43,6 @@ class Completions:
         turn = translate(request, caller, self.session_for, self.limits)
         answer = _Answer(self, request, turn, id=f"chatcmpl-{caller.fresh}", created=int(caller.at))
         leaves = _Leaving(self.engine, watched(turn), cancels=header(scope, b"x-ostiary-cancel-on-disconnect").lower() == "true")
-        if caller.model:
-            await self._use_model(turn, caller.model)
         if request.stream:
             await answer.stream(receive, send, leaves, shows_detail=header(scope, b"x-ostiary-detail").lower() == "true")
         else:
@@ -78,16 +76,6 @@ class Completions:
             return agents[0], str(self.catalogue.choose(agents[0], name).primary)
         except OstiaryError as error:
             raise ApiError(404, f"{error} {error.hint}".strip(), code="model_not_found", param="model") from None
-
-    async def _use_model(self, turn: Turn, model: str) -> None:
-        if not turn.ephemeral or turn.submission is None or turn.submission.session is None:
-            raise ApiError(
-                400,
-                "model: a session keeps its own model; send /model in it, or leave out user and X-Ostiary-Session.",
-                code="unsupported_parameter",
-                param="model",
-            )
-        await self.engine.change_setting(turn.submission.session, "model", model, by=BEARER)
 
 
 class _Leaving:

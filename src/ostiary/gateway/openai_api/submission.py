@@ -93,7 +93,7 @@ def translate(request: Request, caller: Caller, session_for: SessionFor, limits:
         asking = session if answers else None
         context = ()
     submission = Submission(
-        message=_message(caller, request.user or "", "\n\n".join(said.texts) if spoke else GO_ON, said),
+        message=_message(caller, request.user or "", "\n\n".join(said.texts) if spoke else GO_ON, said.attachments),
         principal=BEARER,
         session=session,
         ephemeral=stateless,
@@ -239,12 +239,13 @@ def _client_tools(request: Request) -> tuple[ToolSchema, ...]:
     )
 
 
-def _message(caller: Caller, user: str, text: str, said: _Said) -> InboundMessage:
+def _message(caller: Caller, user: str, text: str, attachments: Sequence[Attachment]) -> InboundMessage:
+    """A model that the caller names is a directive for this turn, in the words any sender would use."""
     return InboundMessage(
         id=caller.key or caller.fresh,
         address=Address(channel="api", account="default", chat=str(caller.session or user or "stateless")),
         sender=BEARER.user,
-        text=text,
+        text=f"/model {caller.model}\n{text}" if caller.model else text,
         at=caller.at,
-        attachments=tuple(said.attachments),
+        attachments=tuple(attachments),
     )

@@ -1,0 +1,42 @@
+"""`run/gateway.json`: where the running gateway is, for the command line of the same user on the same machine.
+
+It holds a token of its own that dies with the run, so that no lasting secret is written outside the credential store.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+class RunFile:
+    """`token` goes to the door before it opens; `announce` writes the file once it listens."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.token = secrets.token_urlsafe(32)
+
+    def announce(self, url: str) -> None:
+        content = json.dumps({"url": url, "pid": os.getpid(), "token": self.token})
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        with suppress(FileNotFoundError):
+            draft.unlink()
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
+            file.write(content)
+        draft.replace(self._path)
+
+
+@contextmanager
+def run_file(home: Path) -> Iterator[RunFile]:
+    """Removed on the way out, if it is still ours. The caller holds the state directory, so nobody else writes it."""
+    path = home / "run" / "gateway.json"
+    run = RunFile(path)
+    try:
+        yield run
+    finally:
+        with suppress(OSError, ValueError):
+            if json.loads(path.read_text()).get("token") == run.token:
+                path.unlink()
