@@ -5,7 +5,7 @@ from ostiary.contracts.errors import BadInput, Conflict, StaleLease
 from ostiary.contracts.store import Lease
 
 _FREE = ""
-_NONE = -1
+_NONE = object()
 
 
 def claim(lane: str, *, owner: str, now: float, seconds: float) -> Unit:

@@ -21,11 +21,10 @@ _EVENTS = (
     "SELECT e.seq, e.turn, e.at, e.kind, e.version, e.erased, e.digest, p.body"
     " FROM events e LEFT JOIN payloads p ON p.event = e.id"
 )
-_JOURNAL = _EVENTS + " WHERE e.session = (SELECT id FROM sessions WHERE key = ?) AND e.seq > ? ORDER BY e.seq LIMIT ?"
+_OF_SESSION = "(SELECT id FROM sessions WHERE key = ?)"
+_JOURNAL = f"{_EVENTS} WHERE e.session = {_OF_SESSION} AND e.seq > ? ORDER BY e.seq LIMIT ?"
 # A leading + keeps SQLite from walking the whole session where the turn's own index finds a handful of rows.
-_TURN = (
-    _EVENTS + " WHERE e.turn = ? AND +e.session = (SELECT id FROM sessions WHERE key = ?) AND +e.seq > ? ORDER BY +e.seq LIMIT ?"
-)
+_TURN = f"{_EVENTS} WHERE e.turn = ? AND +e.session = {_OF_SESSION} AND +e.seq > ? ORDER BY +e.seq LIMIT ?"
 
 
 def pending(connection: apsw.Connection) -> Pending:
