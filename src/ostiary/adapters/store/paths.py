@@ -82,7 +82,10 @@ def _steps(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
     """One matcher per segment, None for `**`. Raises BadInput for a pattern too long to be meant."""
     if not pattern or len(pattern) > _MAX_BYTES:
         raise BadInput("A path pattern has 1 to 1024 characters")
-    return tuple(None if part == "**" else re.compile(translate(part)) for part in pattern.split("/"))
+    parts = pattern.split("/")
+    # Several `**` in a row say no more than one.
+    needed = [part for part, before in zip(parts, [None, *parts], strict=False) if part != "**" or before != "**"]
+    return tuple(None if part == "**" else re.compile(translate(part)) for part in needed)
 
 
 def _through_stars(steps: tuple[re.Pattern[str] | None, ...], places: set[int]) -> set[int]:

@@ -37,18 +37,23 @@ def _load(path: Path) -> bytes:
         raise
     except OSError as error:
         raise StoreRefused(f"The key file {path} cannot be read: {error.strerror}") from error
-    with os.fdopen(handle, "rb") as file:
-        facts = os.fstat(handle)
-        if not stat.S_ISREG(facts.st_mode):
-            raise StoreRefused(f"{path} is not a plain file, so it cannot be the key")
-        if facts.st_uid != os.geteuid():
-            raise StoreRefused(f"The key file {path} belongs to another user", hint=f"Run: chown {os.geteuid()} {path}")
-        if facts.st_mode & 0o077:
-            raise StoreRefused(f"The key file {path} can be read by others", hint=f"Run: chmod 600 {path}")
-        key = file.read(KEY_SIZE + 1)
+    try:
+        _check(path, os.fstat(handle))
+        key = os.read(handle, KEY_SIZE + 1)
+    finally:
+        os.close(handle)
     if len(key) != KEY_SIZE:
         raise StoreRefused(f"The key file {path} does not hold {KEY_SIZE} bytes", hint="Put it back from your backup.")
     return key
+
+
+def _check(path: Path, facts: os.stat_result) -> None:
+    if not stat.S_ISREG(facts.st_mode):
+        raise StoreRefused(f"{path} is not a plain file, so it cannot be the key")
+    if facts.st_uid != os.geteuid():
+        raise StoreRefused(f"The key file {path} belongs to another user", hint=f"Run: chown {os.geteuid()} {path}")
+    if facts.st_mode & 0o077:
+        raise StoreRefused(f"The key file {path} can be read by others", hint=f"Run: chmod 600 {path}")
 
 
 def _create(path: Path) -> bytes:
