@@ -42,6 +42,8 @@ class Delivery:
         channels: Mapping[str, Channel],
         clock: Clock,
         rules: DeliveryRules | None = None,
+        may_send: Callable[[Session, Address], bool] = lambda session, address: True,
+        prefix: Callable[[], str] = str,
         jitter: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._sessions = sessions
@@ -49,6 +51,8 @@ class Delivery:
         self._clock = clock
         self._rules = rules or DeliveryRules()
         self._jitter = jitter
+        self._may_send = may_send
+        self._prefix = prefix
         self._queues: dict[Address, deque[OutboxItem]] = {}
         self._group: TaskGroup | None = None
 
@@ -59,9 +63,10 @@ class Delivery:
     def rows_for(self, session: Session, turn: Turn, reply: str) -> list[OutboxItem]:
         """The reply to a turn, chunked for its origin; nothing if the origin fetches its answers."""
         channel = self._channels.get(turn.started.reply_to.channel)
-        if channel is None or not channel.capabilities.pushes or not reply:
+        address = turn.started.reply_to
+        if channel is None or not channel.capabilities.pushes or not reply or not self._may_send(session, address):
             return []
-        return self.rows(session.name, turn.id, f"{turn.id}:{turn.step}", turn.started.reply_to, reply)
+        return self.rows(session.name, turn.id, f"{turn.id}:{turn.step}", address, self._prefix() + reply)
 
     def rows(self, session: str, turn: str, key: str, address: Address, text: str) -> list[OutboxItem]:
         channel = self._channels[address.channel]

@@ -14,7 +14,7 @@ from ostiary.contracts.engine import Submission
 from ostiary.contracts.errors import AlreadyAccepted, BadInput
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import InboundMessage, UserId
-from ostiary.contracts.store import Accept, Enqueue, InboxItem, MarkInbox
+from ostiary.contracts.store import Accept, Enqueue, InboxItem, InboxState, MarkInbox
 from ostiary.core.routing.access import Dropped, SpeakPolicy, may_speak
 from ostiary.core.routing.bindings import BindingTable, choose_agent
 from ostiary.core.routing.delivery import Delivery
@@ -139,23 +139,28 @@ class Intake:
         (number,) = await self._sessions.write([Accept(item=replace(item, state="claimed"))])
         return await self.run_command(replace(item, id=number), rules)
 
+    def is_unfinished_command(self, item: InboxItem) -> bool:
+        """Whether the desk still has to see this row of the inbox: a crash came between accepting and handling it."""
+        return not item.turn and item.state in ("claimed", "waiting") and self._desk.looks_like_command(item.message.text)
+
     async def run_command(self, item: InboxItem, rules: IntakeRules | None = None) -> Accepted:
         """Also for a command that a crash cut short: commands set things, so doing one again changes nothing more."""
         rules = rules or self._rules()
         handled = await self._desk.handle(item.message, principal=item.principal, session=item.session)
-        if handled.reply is None:
-            message = replace(item.message, text=handled.text)
-            rest = replace(item, message=message, state="waiting", directives={**item.directives, **handled.directives})
-            queue = await self._queue_rules(rest, rules)
-            await self._sessions.write([MarkInbox(ids=(item.id,), state="waiting")])
-            await self._lanes.admit_known(self._timed(rest, queue, rules))
-            return Accepted(status="accepted", item=item.id, session=item.session)
         rows = []
-        if self._pushes(item.message.address.channel) and handled.reply:
+        if handled.reply and self._pushes(item.message.address.channel):
             rows = self._delivery.rows(str(item.session), "", f"command:{item.id}", item.reply_to, handled.reply)
-        await self._sessions.write([MarkInbox(ids=(item.id,), state="done"), *(Enqueue(item=row) for row in rows)])
+        goes_on = handled.reply is None or bool(handled.text)
+        state: InboxState = "waiting" if goes_on else "done"
+        await self._sessions.write([MarkInbox(ids=(item.id,), state=state), *(Enqueue(item=row) for row in rows)])
         self._delivery.send(rows)
-        return Accepted(status="answered", item=item.id, session=item.session, text=handled.reply)
+        if not goes_on:
+            return Accepted(status="answered", item=item.id, session=item.session, text=handled.reply or "")
+        message = replace(item.message, text=handled.text)
+        rest = replace(item, message=message, state="waiting", directives={**item.directives, **handled.directives})
+        queue = await self._queue_rules(rest, rules)
+        await self._lanes.admit_known(self._timed(rest, queue, rules))
+        return Accepted(status="accepted", item=item.id, session=item.session, text=handled.reply or "")
 
     async def _admit(self, submission: Submission, item: InboxItem, rules: IntakeRules) -> Accepted:
         queue = await self._queue_rules(item, rules)

@@ -51,6 +51,7 @@ class Lanes:
         caps: Callable[[], LaneCaps],
         reset_reason: Callable[[InboxItem, float], str],
         generation: Callable[[], int] = lambda: 0,
+        words: Callable[[InboxItem, float], str] = lambda item, previous_at: item.message.text,
     ) -> None:
         self._sessions = sessions
         self._runner = runner
@@ -59,6 +60,7 @@ class Lanes:
         self._caps = caps
         self._reset_reason = reset_reason
         self._generation = generation
+        self._words = words
         self._seats: dict[SessionKey, Seat] = {}
         self._line: OrderedDict[str, deque[Seat]] = OrderedDict()
         self._running: dict[str, int] = {}
@@ -234,7 +236,7 @@ class Lanes:
         dropped, seat.dropped = tuple(seat.dropped), []
         batch = Batch(
             items=tuple(items),
-            inputs=tuple(input_of(item) for item in items),
+            inputs=(),
             dropped=dropped,
             summary_of_dropped=summarise(dropped),
         )
@@ -259,11 +261,11 @@ class Lanes:
                 continue
             if item.mode == "steer":
                 seat.waiting.remove(item)
-                joined.append((item, input_of(item)))
+                joined.append((item, input_of(item, self._words(item, turn.started_at))))
             else:
                 # It steers now and still gets a turn of its own: it counts as a plain follow-up from here on.
                 seat.waiting[seat.waiting.index(item)] = replace(item, mode="followup")
-                joined.append((item, replace(input_of(item), item=0)))
+                joined.append((item, replace(input_of(item, self._words(item, turn.started_at)), item=0)))
         return joined
 
     async def _run(self, seat: Seat, job: Job) -> None:
@@ -271,8 +273,12 @@ class Lanes:
         try:
             if batch is not None:
                 session = await self._sessions.get(seat.key)
+                inputs, previous = [], session.last_input_at
+                for item in batch.items:
+                    inputs.append(input_of(item, self._words(item, previous)))
+                    previous = item.accepted_at
                 reason = self._reset_reason(batch.items[0], session.last_input_at)
-                job.batch = replace(batch, reset_reason=reason)
+                batch = job.batch = replace(batch, inputs=tuple(inputs), reset_reason=reason)
             verdict = await self._runner.run(job)
         except StaleLease as error:
             self.broken = error

@@ -79,16 +79,17 @@ def _joins(first: InboxItem, item: InboxItem) -> bool:
     return _collects(item) and item.principal == first.principal and item.reply_to == first.reply_to
 
 
-def input_of(item: InboxItem) -> TurnInput:
-    """The message as the model reads it; a quotation is marked as somebody else's words."""
+def input_of(item: InboxItem, text: str | None = None) -> TurnInput:
+    """The message as the model reads it (`text`, if it was put in an envelope); a quotation is somebody else's words."""
     message = item.message
+    text = message.text if text is None else text
     label = trust_label(item.principal.is_owner, str(message.sender))
     parts: list[UserPart] = []
     if message.quoted is not None:
         quoted = trust_label(False, message.quoted.sender or "quoted")
         parts.append(Text(text=f"[quoting {message.quoted.sender}]\n{message.quoted.text}\n[end of quote]", label=quoted))
-    if message.text:
-        parts.append(Text(text=message.text, label=label))
+    if text:
+        parts.append(Text(text=text, label=label))
     for attachment in message.attachments:
         if attachment.media_type.startswith("image/"):
             parts.append(Image(digest=attachment.digest, media_type=attachment.media_type, label=label))

@@ -65,17 +65,17 @@ class Supervisor:
         """Take the lease, take up what was under way, serve; on leaving drain, then leave the rest to the journal."""
         lease = await self._store.claim("engine", owner=self._owner, seconds=LEASE_SECONDS)
         self._sessions.lease = lease
+        assert self.intake is not None
         pending = await self._store.pending()
-        self._lanes.recover(pending)
+        commands = [item for item in pending.inbox if self.intake.is_unfinished_command(item)]
+        self._lanes.recover(replace(pending, inbox=tuple(item for item in pending.inbox if item not in commands)))
         self._delivery.recover(pending.outbox)
         async with anyio.create_task_group() as group:
             self._lanes.start(group)
             self._delivery.start(group)
             group.start_soon(self._keep_lease, lease)
-            assert self.intake is not None
-            for item in pending.inbox:
-                if item.state == "claimed" and not item.turn:
-                    group.start_soon(self.intake.run_command, item)
+            for item in commands:
+                group.start_soon(self.intake.run_command, item)
             for channel in self._channels.values():
                 group.start_soon(self._listen, channel)
             try:

@@ -1,0 +1,128 @@
+"""The prompt of a turn: the owner's files, the tools this person may use, the stable prefix made of them.
+
+Called before every model request, so everything that did not change is remembered: files for a minute, prefixes by what
+they were made of.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+
+from ostiary.adapters.models.providers import EMBEDDED
+from ostiary.assembly.prompts import load_prompts
+from ostiary.assembly.rules import Rules
+from ostiary.contracts.clock import Clock
+from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.model import ModelFacts
+from ostiary.contracts.store import Documents
+from ostiary.contracts.tool import Tool, ToolSpec
+from ostiary.core.agent.bootstrap import SourceFile, read_files, select
+from ostiary.core.agent.context import Prepared
+from ostiary.core.agent.prompt import Mode, PromptInputs, build_prefix
+from ostiary.core.agent.report import schema_text
+from ostiary.core.policy.layers import visible_tools
+from ostiary.core.routing.scopes import place_of
+from ostiary.core.sessions.session import Session, Turn
+
+FILES_SECONDS = 60.0
+REMEMBERED = 64
+
+
+class HousePrompts:
+    """Implements core.agent.context.Prompts. `rules` gives the newest generation."""
+
+    def __init__(
+        self,
+        *,
+        documents: Documents,
+        tools: Mapping[str, Tool],
+        clock: Clock,
+        rules: Callable[[], Rules],
+        names: Callable[[str], str],
+        pushes: Callable[[str], bool],
+    ) -> None:
+        self._documents = documents
+        self._tools = tools
+        self._clock = clock
+        self._rules = rules
+        self._names = names
+        self._pushes = pushes
+        self._files: dict[str, tuple[float, tuple[SourceFile, ...]]] = {}
+        self._made: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
+
+    async def prepare(self, *, session: Session, turn: Turn, facts: ModelFacts) -> Prepared:
+        rules = self._rules()
+        key, principal = session.key, turn.started.principal
+        files = await self._read(key.agent)
+        channel = turn.started.reply_to.channel
+        place = place_of(key.scope)
+        is_private = place.source not in ("group", "channel") and principal.is_owner
+        known = (rules.generation, key.agent, principal.role, place.source, channel, str(facts.ref), id(files))
+        found = self._made.get(known)
+        if found is not None:
+            self._made.move_to_end(known)
+            return found
+        specs = self._visible(key, turn, rules)
+        made = self._make(rules, key, specs, files, facts, is_private=is_private, source=place.source, channel=channel)
+        self._made[known] = made
+        while len(self._made) > REMEMBERED:
+            self._made.popitem(last=False)
+        return made
+
+    def _visible(self, key: SessionKey, turn: Turn, rules: Rules) -> tuple[ToolSpec, ...]:
+        started = turn.started
+        return visible_tools(
+            [tool.spec for tool in self._tools.values()],
+            judge=rules.judge,
+            principal=started.principal,
+            session=key,
+            channel=started.reply_to.channel,
+        )
+
+    def _make(
+        self,
+        rules: Rules,
+        key: SessionKey,
+        specs: Sequence[ToolSpec],
+        files: tuple[SourceFile, ...],
+        facts: ModelFacts,
+        *,
+        is_private: bool,
+        source: str,
+        channel: str,
+    ) -> Prepared:
+        is_subagent = source == "subagent"
+        mode: Mode = "minimal" if is_subagent or facts.ref.provider == EMBEDDED else "full"
+        pushes = self._pushes(channel)
+        inputs = PromptInputs(
+            prompts=load_prompts(),
+            mode=mode,
+            name=self._names(key.agent),
+            tools=tuple(spec.schema for spec in specs),
+            files=select(files, is_private=is_private, is_subagent=is_subagent),
+            time_zone=rules.zone_name,
+            has_envelopes=pushes,
+            may_be_silent=pushes and source in ("group", "channel"),
+        )
+        prefix = build_prefix(inputs)
+        schemas = "\n".join(schema_text(spec.schema) for spec in specs).encode()
+        return Prepared(
+            prefix=prefix.text,
+            digest=hashlib.sha256(prefix.text.encode()).hexdigest(),
+            tools=tuple(specs),
+            schemas=schemas,
+            schemas_digest=hashlib.sha256(schemas).hexdigest(),
+            report={**prefix.report, "window": facts.context_window},
+        )
+
+    async def _read(self, agent: str) -> tuple[SourceFile, ...]:
+        now = self._clock.monotonic()
+        known = self._files.get(agent)
+        if known is not None and now - known[0] < FILES_SECONDS:
+            return known[1]
+        files = await read_files(self._documents, agent)
+        if known is not None and known[1] == files:
+            # The same tuple keeps the prefixes that were made from it.
+            files = known[1]
+        self._files[agent] = (now, files)
+        return files

@@ -1,0 +1,180 @@
+"""From one generation of the configuration to the rules that core reads. Pure; raises ConfigInvalid or BadInput."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from ostiary.contracts.errors import ConfigInvalid
+from ostiary.contracts.policy import Action, Decision
+from ostiary.core.agent.run import RunRules
+from ostiary.core.agent.tool_calls import ToolLimits
+from ostiary.core.policy.layers import Judge, Layer, combine, list_layer, owner_layer, profile_layer
+from ostiary.core.routing.access import SpeakPolicy
+from ostiary.core.routing.bindings import AgentEntry, Binding, compile_bindings, default_agent, peer_from
+from ostiary.core.routing.desk import DeskRules
+from ostiary.core.routing.intake import IntakeRules
+from ostiary.core.routing.lanes import LaneCaps
+from ostiary.core.routing.people import parse_owners
+from ostiary.core.routing.queue import QueueRules
+from ostiary.core.routing.scopes import ScopeRules, compile_links
+from ostiary.core.routing.sendpolicy import SendPolicy, SendRule
+from ostiary.core.sessions.resets import ResetPolicy, ResetRules, SessionType, policy_from
+
+if TYPE_CHECKING:
+    from ostiary.assembly.config.agents import Binding as ConfiguredBinding
+    from ostiary.assembly.config.conversation import Channel, Reset
+    from ostiary.assembly.config.schema import Config
+
+_TYPES: Mapping[str, SessionType] = {"direct": "direct", "group": "group", "channel": "group", "thread": "thread"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Everything core takes from one generation."""
+
+    generation: int
+    agents: tuple[str, ...]
+    default_agent: str
+    intake: IntakeRules
+    desk: DeskRules
+    run: RunRules
+    caps: LaneCaps
+    resets: ResetRules
+    send: SendPolicy
+    zone: tzinfo
+    zone_name: str
+    judge: Judge
+    tool_limits: ToolLimits
+    response_prefix: str
+
+
+def compile_rules(config: "Config", generation: int) -> Rules:
+    agents = tuple(AgentEntry(id=agent.id, default=agent.default) for agent in config.agents.list)
+    zone_name, zone = _zone(config.agents.defaults.user_timezone)
+    defaults = config.agents.defaults
+    return Rules(
+        generation=generation,
+        agents=tuple(agent.id for agent in agents) or ("main",),
+        default_agent=default_agent(agents),
+        intake=_intake(config, agents),
+        desk=DeskRules(reset_triggers=tuple(word for word in config.session.reset_triggers if word not in ("/new", "/reset"))),
+        run=RunRules(
+            timeout=float(defaults.timeout_seconds),
+            thinking=defaults.thinking_default,
+            history_messages=config.session.history_limit,
+        ),
+        caps=LaneCaps(caps={"main": defaults.max_concurrent, "subagent": defaults.subagents.max_concurrent, "cron": 1}),
+        resets=_resets(config),
+        send=_send(config),
+        zone=zone,
+        zone_name=zone_name,
+        judge=_judge(config),
+        tool_limits=ToolLimits(result_chars=config.tools.result_max_bytes),
+        response_prefix=config.messages.response_prefix,
+    )
+
+
+def _intake(config: "Config", agents: tuple[AgentEntry, ...]) -> IntakeRules:
+    queue = config.messages.queue
+    base = QueueRules(mode=queue.mode, debounce=queue.debounce_ms / 1000, cap=queue.cap, drop=queue.drop)
+    debounce = {name: millis / 1000 for name, millis in config.messages.inbound.by_channel.items()}
+    return IntakeRules(
+        bindings=compile_bindings([_binding(each) for each in config.bindings], agents),
+        scopes=ScopeRules(dm=config.session.dm_scope, links=compile_links(config.session.identity_links)),
+        owners=parse_owners(config.commands.owner_allow_from),
+        speak={name: _speak(channel) for name, channel in config.channels.items() if channel.enabled},
+        queue=base,
+        queue_by_channel={
+            name: QueueRules(mode=mode, debounce=base.debounce, cap=base.cap, drop=base.drop)
+            for name, mode in queue.by_channel.items()
+        },
+        inbound_debounce={**debounce, "": config.messages.inbound.debounce_ms / 1000},
+    )
+
+
+def _binding(each: "ConfiguredBinding") -> Binding:
+    match = each.match
+    peer = match.peer or match.parent_peer
+    return Binding(
+        agent=each.agent_id,
+        channel=match.channel,
+        account=match.account_id,
+        peer=peer_from(peer.kind, peer.id) if peer is not None else None,
+        guild=match.guild_id,
+        team=match.team_id,
+        roles=match.roles,
+    )
+
+
+def _speak(channel: "Channel") -> SpeakPolicy:
+    return SpeakPolicy(
+        dm=channel.dm_policy,
+        group=channel.group_policy,
+        allow_from=frozenset(channel.allow_from),
+        group_allow_from=frozenset(channel.group_allow_from) or None,
+    )
+
+
+def _resets(config: "Config") -> ResetRules:
+    session = config.session
+    return ResetRules(
+        general=_reset(session.reset),
+        by_type={_TYPES[name]: _reset(rule) for name, rule in session.reset_by_type.items()},
+        by_channel={name: _reset(rule) for name, rule in session.reset_by_channel.items()},
+    )
+
+
+def _reset(rule: "Reset") -> ResetPolicy:
+    return policy_from("off" if rule.mode == "never" else rule.mode, rule.at_hour, rule.idle_minutes)
+
+
+def _send(config: "Config") -> SendPolicy:
+    policy = config.session.send_policy
+    return SendPolicy(
+        default=policy.default,
+        rules=tuple(
+            SendRule(
+                action=rule.action,
+                channel=rule.match.channel,
+                chat_type=rule.match.chat_type or "",
+                key_prefix=rule.match.key_prefix,
+                raw_key_prefix=rule.match.raw_key_prefix,
+            )
+            for rule in policy.rules
+        ),
+    )
+
+
+def _judge(config: "Config") -> Judge:
+    tools = config.tools
+    narrowing = [
+        ("global", list_layer("global", allow=tools.allow or None, deny=tools.deny)),
+        ("owner", owner_layer),
+    ]
+    for agent in config.agents.list:
+        rules = agent.tools
+        if rules.allow or rules.deny:
+            layer = list_layer(f"agent {agent.id}", allow=rules.allow or None, deny=rules.deny)
+            narrowing.append((f"agent {agent.id}", _only_for(agent.id, layer)))
+    return combine(("profile", profile_layer(tools.profile, tools.also_allow)), narrowing)
+
+
+def _only_for(agent: str, layer: Layer) -> Layer:
+    def narrow(action: Action) -> Decision | None:
+        return layer(action) if action.session.agent == agent else None
+
+    return narrow
+
+
+def _zone(name: str) -> tuple[str, tzinfo]:
+    if not name:
+        local = datetime.now().astimezone().tzinfo
+        assert local is not None
+        return str(local), local
+    try:
+        return name, ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        sentence = f"agents.defaults.userTimezone: {name!r} is not a time zone"
+        raise ConfigInvalid(sentence, problems=(sentence,), hint="Use a name such as Europe/Berlin.") from error
