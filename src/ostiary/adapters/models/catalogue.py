@@ -13,6 +13,7 @@ from ostiary.adapters.models.providers import (
     ProviderSettings,
     builtin_providers,
     canonical,
+    is_loopback,
     lay_over,
 )
 from ostiary.contracts.errors import BadInput, NotAllowed
@@ -107,8 +108,26 @@ class Catalogue:
         )
 
     def keyless(self, provider: str) -> bool:
+        """It is asked without a key: a local one, or the owner's own server for which none was given."""
         found = self._providers.get(provider)
-        return found is not None and found.local
+        if found is None:
+            return False
+        own = provider not in builtin_providers() or is_loopback(found.base_url)
+        return found.local or (own and provider not in self._settings.keyed)
+
+    def free(self, provider: str) -> bool:
+        """A model server on this machine. A gateway there may pass on to one that asks for money, so only known ones count."""
+        found = self._providers.get(provider)
+        return found is not None and found.local and (provider == EMBEDDED or is_loopback(found.base_url))
+
+    def price_table(self, provider: str) -> str:
+        """The provider's name in the price table, "" if its prices are not known."""
+        found = self._providers.get(provider)
+        return found.prices if found is not None else ""
+
+    def find(self, agent: str, text: str) -> ModelRef:
+        """What `text` means, allowed or not, with a key or without. Raises BadInput."""
+        return self._named(agent, text.strip())
 
     def choose(self, agent: str, override: str = "", *, with_images: bool = False) -> ModelChoice:
         """Raises BadInput (unknown, ambiguous, window too small) or NotAllowed (not on the allowlist)."""

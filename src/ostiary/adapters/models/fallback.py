@@ -200,7 +200,7 @@ class Fallback:
 def _lend(profile: Profile) -> str:
     try:
         return profile.secret()
-    except (BadInput, StoreError) as error:
+    except (BadInput, StoreError, ModelMisconfigured) as error:
         raise ModelUnauthorized(f"The key of {profile.id} cannot be had: {error}", hint=error.hint) from error
 
 

@@ -3,6 +3,7 @@
 Facts, defaults and quirks are data in `data/providers.json`; a configured provider is the same shape laid over it.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -58,7 +59,7 @@ class ProviderSettings:
     """A provider, built in or configured.
 
     `env` names the variables its key may be in, `local` needs no key, `open` takes model names we have never heard of,
-    `prices` is its name in the price table, `quirks` are deviations that its wire reads. `base_url` may hold `{VARIABLE}`.
+    `prices` is its name in the price table, `quirks` are fields of the wire's Compat. `base_url` may hold `{VARIABLE}`.
     """
 
     name: str
@@ -120,6 +121,7 @@ def lay_over(base: ProviderSettings | None, configured: ProviderSettings) -> Pro
         api=configured.api or base.api,
         # Another server behind a known name: its models are its own, and our prices are not its prices.
         open=base.open or moved,
+        local=base.local or configured.local,
         prices="" if moved else base.prices,
         headers={**base.headers, **configured.headers},
         quirks={**base.quirks, **configured.quirks},
@@ -135,6 +137,13 @@ def environment_keys(environ: Mapping[str, str]) -> Mapping[str, str]:
         if variable is not None:
             found[provider.name] = variable
     return found
+
+
+def is_loopback(base_url: str) -> bool:
+    """Is the address on this machine?"""
+    host = re.match(r"https?://(?:\[([^\]]*)\]|([^/:?#@]*))(?=[/:?#]|$)", base_url)
+    name = (host[1] or host[2] or "").lower() if host else ""
+    return name in ("localhost", "::1") or re.fullmatch(r"127(?:\.\d{1,3}){3}", name) is not None
 
 
 def fill_address(base_url: str, environ: Mapping[str, str]) -> str:

@@ -59,9 +59,27 @@ def test_a_configured_provider_comes_before_a_key_that_lies_around() -> None:
     assert str(found.choose("main").primary) == "mine/m1"
 
 
-def test_a_configured_provider_without_a_key_is_not_the_usual_one() -> None:
+def test_the_owners_own_server_is_asked_without_a_key_if_none_was_given() -> None:
     own = ProviderSettings(name="mine", base_url="http://10.0.0.1/v1", models=(ModelSettings(id="m1"),))
+    assert str(Catalogue(CatalogueSettings(providers=(own,))).choose("main").primary) == "mine/m1"
+
+
+def test_a_built_in_provider_without_a_key_is_not_the_usual_one() -> None:
+    own = ProviderSettings(name="anthropic", models=(ModelSettings(id="m1"),))
     assert Catalogue(CatalogueSettings(providers=(own,))).choose("main").primary.provider == "embedded"
+
+
+def test_only_a_known_server_on_this_machine_is_free() -> None:
+    far = ProviderSettings(name="vllm", base_url="https://gpu.example.com/v1")
+    proxy = ProviderSettings(name="proxy", base_url="http://127.0.0.1:4000/v1", local=True)
+    found = Catalogue(CatalogueSettings(providers=(far, proxy)))
+    assert [found.free(name) for name in ("embedded", "ollama", "vllm", "anthropic", "nosuch")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_an_agents_own_models_win_over_the_defaults() -> None:
