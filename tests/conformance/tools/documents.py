@@ -34,7 +34,7 @@ class MemoryDocuments:
         return next((kept for kept in reversed(versions) if version in (None, kept[0].version)), None)
 
     async def list(self, collection: str, *, pattern: str = "**") -> tuple[DocumentVersion, ...]:
-        glob = re.compile(re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", "[^/]*"))
+        glob = re.compile(re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", "[^/]*"), re.DOTALL)
         newest = [versions[-1][0] for (held, _), versions in self._kept.items() if held == collection]
         return tuple(sorted((kept for kept in newest if glob.fullmatch(kept.path)), key=lambda kept: kept.path))
 
