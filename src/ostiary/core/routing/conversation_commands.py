@@ -5,7 +5,7 @@ import re
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.model import ModelFacts
 from ostiary.core.routing.commands import Command, CommandCall, CommandReply
-from ostiary.core.routing.model_commands import DEFAULT_WORDS, current_model, model_settings, split_profile
+from ostiary.core.routing.model_commands import DEFAULT_WORDS, current_model, model_settings
 
 _MODEL_WORD = re.compile(r"[A-Za-z0-9][\w.@:/+-]{2,120}")
 
@@ -52,7 +52,7 @@ def _model_first(call: CommandCall) -> tuple[dict[str, str], str]:
         if "/" in first and any(facts.ref.provider == first.partition("/")[0].lower() for facts in choices):
             raise
         return {}, call.args
-    if rest and not _names(split_profile(first)[0], choices):
+    if rest and not _names(first.partition("@")[0], choices):
         return {}, call.args
     return settings, rest
 

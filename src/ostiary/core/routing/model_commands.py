@@ -23,16 +23,8 @@ def model_settings(call: CommandCall, text: str) -> dict[str, str]:
         if not 1 <= number <= len(choices):
             raise BadInput(f"there is no model {text[:6]}", hint="/models lists them.")
         return {"model": str(choices[number - 1].ref), "profile": ""}
-    name, profile = split_profile(text)
-    return {"model": str(call.catalogue.choose(call.session.agent, name).primary), "profile": profile}
-
-
-def split_profile(text: str) -> tuple[str, str]:
-    """`opus@anthropic:work`; an @ that belongs to the model's own name (`x/@cf/y`) is left alone."""
-    name, at, profile = text.rpartition("@")
-    if at and name and not name.endswith("/") and profile and "/" not in profile:
-        return name, profile
-    return text, ""
+    choice = call.catalogue.choose(call.session.agent, text)
+    return {"model": str(choice.primary), "profile": choice.profile}
 
 
 def current_model(call: CommandCall, seen: SessionView) -> str:

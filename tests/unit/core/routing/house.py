@@ -83,10 +83,11 @@ class FixedCatalogue:
     def choose(self, agent: str, override: str = "", *, with_images: bool = False) -> ModelChoice:
         if "gpt-5" in override:
             raise NotAllowed(f"{override} is not on the list of models", hint="/models lists them.")
-        found = [ref for ref in self._refs if override.lower() in str(ref)]
+        name, _, profile = override.partition("@")
+        found = [ref for ref in self._refs if name.lower() in str(ref)]
         if not found:
             raise BadInput(f"no model is called {override!r}", hint="/models lists them.")
-        return ModelChoice(primary=found[0], fallbacks=self._refs[1:] if not override else ())
+        return ModelChoice(primary=found[0], fallbacks=self._refs[1:] if not override else (), profile=profile)
 
     def choices(self, agent: str) -> tuple[ModelFacts, ...]:
         return tuple(self.facts(ref) for ref in self._refs)
