@@ -65,9 +65,8 @@ def large_workspace() -> MemoryDocuments:
     documents.put("_workspace", "image.png", b"\x89PNG\x00\x00")
     own = Label(trust=Trust.OWNER)
     for number in range(600):
-        documents.put(
-            "_workspace", f"many/file-with-a-long-name-{number}.md", f"entry {number}\n", label=Label(trust=Trust.OWNER)
-        )
+        documents.put("_workspace", f"many/file-with-a-long-name-{number}.md", f"entry {number}
+", label=own)
     return documents
 
 

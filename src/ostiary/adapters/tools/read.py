@@ -33,7 +33,7 @@ SPEC = ToolSpec(
 
 
 class Read:
-    """Plain text without line numbers: they would cost a tenth more and get in the way of quoting. What does not fit
+    """Plain text without line numbers: they would cost a quarter more tokens and get in the way of quoting. What does not fit
     is cut at a line, and the last line of the result says where to read on."""
 
     spec = SPEC
