@@ -218,7 +218,7 @@ class Embedded:
         }
         async with talk(child, self._next_number(), body, self._settings.silence_seconds) as said:
             text = "".join([piece async for piece in said.text()])
-        return router.parse(text, request.tools), said.usage
+        return router.parse(text, question, request.tools), said.usage
 
     def _next_number(self) -> int:
         self._number += 1

@@ -12,8 +12,8 @@ from typing import Literal
 from ostiary.contracts.content import AssistantMessage, Message, Text, ToolMessage, ToolOutcome, UserMessage
 
 RULES = (
-    "Answer briefly and plainly, in the language of the user. Say so when you do not know. "
-    "You can talk, explain, write and look into the workspace; you cannot browse the internet."
+    "You are a small model that runs on the user's own machine. Answer briefly and plainly, in the user's language. "
+    "Say so when you do not know. You cannot browse the internet."
 )
 _WHOLE_SYSTEM = 1200
 _IDENTITY = 300

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from ostiary.contracts.model import ToolSchema
@@ -35,11 +36,11 @@ def _set(words: str) -> frozenset[str]:
 
 
 _EXAMPLES: Mapping[str, Sequence[tuple[str, Mapping[str, str]]]] = {
-    "session_status": (("What time is it?", {}), ("Which model am I talking to?", {})),
-    "read": (("What does notes.txt say?", {"path": "notes.txt"}), ("Open docs/plan.md for me", {"path": "docs/plan.md"})),
+    "session_status": (("What time is it?", {}), ("Which model am I talking to?", {}), ("Which date is it?", {})),
+    "read": (("What does notes.txt say?", {"path": "notes.txt"}), ("Summarize docs/plan.md for me", {"path": "docs/plan.md"})),
     "ls": (("Which files do I have?", {"path": "."}), ("Show me the folder photos", {"path": "photos"})),
     "grep": (("Where is the word budget mentioned?", {"pattern": "budget"}),),
-    "find": (("Find all pdf files", {"pattern": "*.pdf"}),),
+    "find": (("Find all pdf files", {"pattern": "*.pdf"}), ("Where is my file photo.png?", {"pattern": "photo.png"})),
 }
 _FAMILIES = (
     (re.compile(r"(?:^|_)(?:read|open|cat|view)(?:_|$)"), "read"),
@@ -48,7 +49,13 @@ _FAMILIES = (
     (re.compile(r"(?:^|_)(?:find|glob)(?:_|$)"), "find"),
     (re.compile(r"^(?:session_status|status)$"), "session_status"),
 )
-_TALK = ("Hello!", "What is the capital of Japan?", "Write a short poem about the sea", "How do I read a file in Python?")
+_TALK = (
+    "Hello!",
+    "What is the capital of Japan?",
+    "Write a short poem about the sea",
+    "How do I read a file in Python?",
+    "When does the sun set in Rome?",
+)
 
 _HINTS: Mapping[str, frozenset[str]] = {
     "session_status": _set("time clock date day today model session status tokens context usage now hour"),
@@ -59,7 +66,9 @@ _HINTS: Mapping[str, frozenset[str]] = {
 }
 _FILE_NAME = re.compile(r"(?:^|[\s'\"`(])(?:[\w.-]*/[\w./-]+|[\w-]+\.[A-Za-z]\w{0,4})(?=$|[\s'\"`),?!:;.])")
 _WORD = re.compile(r"[a-z]+")
-_ENGLISH = _set("the a an is are what how who why when which do does did can you your my me i to of in and please hi hello")
+_ENGLISH = _set(
+    "the a an is are what how who why when which do does did can you your my me i to of in and please hi hello that was thanks tell give write"
+)
 _DULL = _ENGLISH | _set("for from with this that it its be as or on by at all any use tool returns get gets when if one")
 
 
@@ -79,12 +88,15 @@ def messages(question: str, tools: Sequence[ToolSchema]) -> list[dict[str, str]]
     lines = [f"- {tool.name}: {_brief(tool.description)}" for tool in tools]
     system = (
         "Decide what the message needs. Reply with JSON.\n"
-        f"- {ANSWER}: conversation, general knowledge, writing, advice, code. The usual choice.\n" + "\n".join(lines)
+        f"- {ANSWER}: conversation, general knowledge, writing, advice, code.\n" + "\n".join(lines)
     )
-    shown: list[tuple[str, str]] = [(talk, _json(ANSWER)) for talk in _TALK[:2]]
+    talks = iter(_TALK)
+    shown: list[tuple[str, str]] = []
     for tool in tools:
+        # In turns, so that neither a tool nor an answer is what simply came last.
+        shown += [(talk, _json(ANSWER)) for talk in islice(talks, 1)]
         shown += [(said, _json(tool.name, arguments)) for said, arguments in _examples(tool)]
-    shown += [(talk, _json(ANSWER)) for talk in _TALK[2:]]
+    shown += [(talk, _json(ANSWER)) for talk in talks]
     made = [{"role": "system", "content": system}]
     for said, reply in shown:
         made += [{"role": "user", "content": said}, {"role": "assistant", "content": reply}]
@@ -98,8 +110,8 @@ def schema(tools: Sequence[ToolSchema]) -> dict[str, object]:
     return {"anyOf": options}
 
 
-def parse(text: str, tools: Sequence[ToolSchema]) -> Choice | None:
-    """None means: answer in words. Text that was cut off or names no offered tool means that too."""
+def parse(text: str, question: str, tools: Sequence[ToolSchema]) -> Choice | None:
+    """None means: answer in words. So does a reply that was cut off, names no offered tool, or a path nobody mentioned."""
     try:
         reply = json.loads(text)
     except ValueError:
@@ -107,7 +119,14 @@ def parse(text: str, tools: Sequence[ToolSchema]) -> Choice | None:
     if not isinstance(reply, dict) or reply.get("tool") not in {tool.name for tool in tools}:
         return None
     arguments = reply.get("arguments")
-    return Choice(reply["tool"], json.dumps(arguments if isinstance(arguments, dict) else {}, ensure_ascii=False))
+    if not isinstance(arguments, dict) or any(_invented(name, value, question) for name, value in arguments.items()):
+        return None
+    return Choice(reply["tool"], json.dumps(arguments, ensure_ascii=False))
+
+
+def _invented(name: str, value: object, question: str) -> bool:
+    """A small model makes up file names: `date.txt` for "what is today's date?"."""
+    return name in _PATHS and isinstance(value, str) and value.strip("./").lower() not in question.lower()
 
 
 def _json(tool: str, arguments: Mapping[str, str] | None = None) -> str:

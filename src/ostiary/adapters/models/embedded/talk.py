@@ -11,6 +11,7 @@ from ostiary.contracts.errors import ContextOverflow, ModelError, ModelRejected,
 from ostiary.contracts.model import StopReason, Usage
 
 _STOP_SECONDS = 3.0
+_REASONS: Mapping[str, StopReason] = {"stop": "stop", "length": "length"}
 
 
 class Talk:
@@ -32,7 +33,7 @@ class Talk:
                 yield str(piece)
             elif reason := frame.get("done"):
                 self._ended = True
-                self.reason = {"stop": "stop", "length": "length"}.get(reason, "other")
+                self.reason = _REASONS.get(reason, "other")
                 self.usage = Usage(
                     input=int(frame.get("prompt", 0)),
                     output=int(frame.get("written", 0)),
