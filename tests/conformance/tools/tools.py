@@ -65,8 +65,7 @@ def large_workspace() -> MemoryDocuments:
     documents.put("_workspace", "image.png", b"\x89PNG\x00\x00")
     own = Label(trust=Trust.OWNER)
     for number in range(600):
-        documents.put("_workspace", f"many/file-with-a-long-name-{number}.md", f"entry {number}
-", label=own)
+        documents.put("_workspace", f"many/file-with-a-long-name-{number}.md", f"entry {number}\n", label=own)
     return documents
 
 
