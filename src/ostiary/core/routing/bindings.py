@@ -75,14 +75,14 @@ class BindingTable:
     notes: tuple[str, ...] = ()
 
 
-def peer_from(kind: str, peer_id: str) -> Peer | None:
+def peer_from(kind: str, peer_id: str) -> Peer:
     """A peer as configuration writes it: `dm` means direct; `<chat>:topic:<id>` and `<chat>:thread:<id>` name a thread.
 
-    None if the kind is unknown or the id is empty."""
+    Of an unknown kind or without an id it matches nothing, so that a slip of the pen never widens a binding."""
     chat_kind = _CHAT_KINDS.get(kind.strip().lower())
     name = peer_id.strip()
     if chat_kind is None or not name:
-        return None
+        return Peer(kind=ChatKind.DIRECT, id="")
     for mark in (":topic:", ":thread:"):
         chat, found, thread = name.rpartition(mark)
         if found and chat and thread:
@@ -108,7 +108,7 @@ def compile_bindings(bindings: Sequence[Binding], agents: Sequence[AgentEntry]) 
             notes.append(f"bindings[{order}] names no channel and never matches")
             continue
         if binding.peer is not None and not binding.peer.id:
-            notes.append(f"bindings[{order}] names a peer without an id and never matches")
+            notes.append(f"bindings[{order}] names a peer without a known kind and an id, and never matches")
             continue
         agent = binding.agent.strip().lower()
         if agent not in known:

@@ -90,8 +90,13 @@ def test_a_thread_inherits_the_binding_of_its_group_unless_it_has_its_own() -> N
 def test_empty_ids_match_nothing() -> None:
     nameless = Binding(agent="peer", channel="telegram", peer=Peer(kind=ChatKind.DIRECT, id=""))
     assert chosen(direct(""), nameless) == ("main", "default")
-    assert peer_from("direct", " ") is None
-    assert peer_from("crowd", "1") is None
+
+
+@pytest.mark.parametrize(("kind", "peer_id"), [("direct", " "), ("crowd", "1"), ("", "")])
+def test_a_slip_in_a_peer_never_widens_the_binding(kind: str, peer_id: str) -> None:
+    binding = Binding(agent="peer", channel="telegram", peer=peer_from(kind, peer_id))
+    assert chosen(direct("1"), binding) == chosen(direct(""), binding) == ("main", "default")
+    assert "never matches" in compile_bindings([binding], AGENTS).notes[0]
 
 
 def test_dm_is_another_word_for_direct() -> None:
