@@ -129,6 +129,12 @@ def arguments_object(call: ToolCall) -> msgspec.Raw:
     return msgspec.Raw(arguments_text(call).encode())
 
 
+def raw_arguments(raw: msgspec.Raw) -> str:
+    """The text of arguments that came as JSON; none or null is an empty object."""
+    text = bytes(raw).decode()
+    return "{}" if text in ("", "null") else text
+
+
 def image_base64(image: Image, blobs: Mapping[str, bytes]) -> str | None:
     content = blobs.get(image.digest)
     return None if content is None else b64encode(content).decode()

@@ -69,7 +69,7 @@ _OVERFLOW = re.compile(
 _IMAGE = re.compile(r"image.{0,80}(exceed|too large|too big|dimension|maximum)|image_(file_)?too_large", re.I | re.S)
 _ROLES = re.compile(
     r"roles must alternate|incorrect role|first message must|must alternate between|tool_use.{0,80}without.{0,40}tool_result"
-    r"|tool_use_id|tool_call_ids? did not|tool_calls.{0,20}must be followed|must be a response to a preceding"
+    r"|tool_use_id|tool_call_ids? did not|tool_calls.{0,20}must be followed|must be a response to a prece"
     r"|function (call|response) (turn|parts?)|no tool (output|call) found|unexpected role|assistant message prefill",
     re.I | re.S,
 )

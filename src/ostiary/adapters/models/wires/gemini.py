@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ostiary.adapters.models.wires.answer import Answer, new_call_id
-from ostiary.adapters.models.wires.encoding import Caches, pack_replay, to_json
+from ostiary.adapters.models.wires.encoding import Caches, pack_replay, raw_arguments, to_json
 from ostiary.adapters.models.wires.errors import refusal, said
 from ostiary.adapters.models.wires.exchange import Attempt
 from ostiary.adapters.models.wires.gemini_contents import WIRE, Piece, encode_message, encode_tools, join_contents
@@ -96,7 +96,7 @@ def _generation(request: ModelRequest, facts: ModelFacts) -> dict[str, Any]:
 class _FunctionCall(msgspec.Struct):
     name: str
     id: str | None = None
-    args: msgspec.Raw | None = None
+    args: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Part(msgspec.Struct):
@@ -183,7 +183,7 @@ class _Reader:
             block.name = call.name
             if part.thoughtSignature:
                 block.replay = pack_replay(WIRE, signature=part.thoughtSignature)
-            self.answer.arguments(block, bytes(call.args).decode() if call.args is not None else "{}")
+            self.answer.arguments(block, raw_arguments(call.args))
             return
         if part.thought:
             self._switch("thinking")

@@ -16,6 +16,7 @@ from ostiary.adapters.models.wires.encoding import (
     arguments_object,
     image_base64,
     pack_replay,
+    raw_arguments,
     to_json,
     unpack_replay,
 )
@@ -169,7 +170,7 @@ def _answer(message: AssistantMessage, *, replayable: bool) -> list[dict[str, An
 
 class _Function(msgspec.Struct):
     name: str
-    arguments: msgspec.Raw | None = None
+    arguments: msgspec.Raw = msgspec.Raw(b"")
 
 
 class _Call(msgspec.Struct):
@@ -237,5 +238,4 @@ class _Reader:
             block = self.answer.call(self._calls)
             block.provider_id = call.id or ""
             block.name = call.function.name
-            arguments = call.function.arguments
-            self.answer.arguments(block, bytes(arguments).decode() if arguments is not None else "{}")
+            self.answer.arguments(block, raw_arguments(call.function.arguments))
