@@ -118,8 +118,9 @@ def _configuration(home: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
     try:
         loaded = _read_only(path, environ)
     except ConfigInvalid as error:
-        for problem in error.problems or (str(error),):
-            yield Finding(level="error", title="The configuration is invalid", detail=problem, fix=error.hint)
+        *others, last = error.problems or (str(error),)
+        yield from (Finding(level="error", title="The configuration is invalid", detail=each) for each in others)
+        yield Finding(level="error", title="The configuration is invalid", detail=last, fix=error.hint)
         if (home / LAST_GOOD).exists():
             yield Finding(level="ok", title="A copy of the last good configuration is kept", detail=str(home / LAST_GOOD))
         return
@@ -130,10 +131,25 @@ def _configuration(home: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
     secret_paths = {dotted(each) for each, _ in literal_secrets(loaded.config)}
     for secret_path in sorted(secret_paths):
         yield Finding(level="warning", title=f"{secret_path} is a secret in plain text", fix="ostiary doctor --fix")
+    yield from _backups(path, environ)
     for warning in loaded.warnings:
         if warning.split(":")[0] not in secret_paths:
             yield Finding(level="warning", title="The configuration deserves a look", detail=warning)
     yield from _references(home, environ, loaded)
+
+
+def _backups(path: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    for backup in sorted(path.parent.glob(f"{path.name}.before-*")):
+        try:
+            copy = _read_only(backup, environ)
+        except ConfigInvalid:
+            continue
+        if copy is not None and literal_secrets(copy.config):
+            yield Finding(
+                level="warning",
+                title=f"{backup.name} still holds a secret in plain text",
+                fix="Delete it when you no longer need it.",
+            )
 
 
 def _read_only(path: Path, environ: Mapping[str, str]) -> Loaded | None:

@@ -121,8 +121,7 @@ def set_(
 ) -> None:
     """Set one value; comments in the file stay. A secret goes to the credential store."""
     from ostiary.assembly.config import json5
-    from ostiary.assembly.config.change import set_key
-    from ostiary.assembly.config.literals import literal_secrets, move_literals, open_credentials
+    from ostiary.assembly.config.literals import open_credentials, set_key_privately
     from ostiary.assembly.config.problems import parse_path
 
     steps = parse_path(path)
@@ -134,14 +133,11 @@ def set_(
             meant = value
     home = _home()
     try:
-        loaded = set_key(home, os.environ, steps, meant)
+        _, moved = set_key_privately(home, os.environ, steps, meant, open_credentials(home))
     except ValueError as error:
         raise BadInput(f"{value} cannot be written to the file", hint="Give a finite number.") from error
-    if any(where[: len(steps)] == steps for where, _ in literal_secrets(loaded.config)):
-        moved = move_literals(home, os.environ, loaded.config, open_credentials(home))
-        typer.echo(f"Set {path}; the secret is in the credential store and the file refers to it ({', '.join(moved)}).")
-        return
-    typer.echo(f"Set {path}. A running gateway takes it over within a second.")
+    said = "The secret is in the credential store; the file refers to it. " if moved else ""
+    typer.echo(f"Set {path}. {said}A running gateway takes it over within a second.")
 
 
 @app.command()

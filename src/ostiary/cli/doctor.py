@@ -37,7 +37,7 @@ def register(root: typer.Typer, checks: "Callable[[], Sequence[Check]] | None" =
             for line in done:
                 typer.echo(f"repaired: {line}")
             for each in findings:
-                detail = f" {each.detail}" if each.detail else ""
+                detail = f" {each.detail.rstrip('.')}." if each.detail else ""
                 advice = f" {_advice(each.fix)}" if each.fix else ""
                 typer.echo(f"{each.level}: {each.title}.{detail}{advice}")
         raise typer.Exit(1 if failed else 0)

@@ -9,6 +9,7 @@ from ostiary.assembly.config.load import Loaded, keep_backup, remember_good, und
 from ostiary.assembly.config.parse import Extensions
 from ostiary.assembly.config.paths import LOCK, config_path
 from ostiary.assembly.config.problems import Path as KeyPath
+from ostiary.contracts.errors import ConfigInvalid
 
 EMPTY = "{\n}\n"
 
@@ -25,7 +26,14 @@ def change(
         before = read_text(path)
         newest = upgraded(before, path).text if before is not None else EMPTY
         text = edited(newest)
-        loaded = understand(text, environ, source=path, extensions=extensions)
+        try:
+            loaded = understand(text, environ, source=path, extensions=extensions)
+        except ConfigInvalid as error:
+            raise ConfigInvalid(
+                f"nothing was changed, because the file would be invalid: {'; '.join(error.problems)}",
+                problems=error.problems,
+                hint="See what is allowed: docs/reference/configuration.md, or ostiary config schema",
+            ) from error
         if before is not None and newest != before:
             keep_backup(path, before)
         if text != before:

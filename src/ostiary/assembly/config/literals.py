@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ostiary.adapters.credentials import Credential, CredentialStore, Kind, Secret, key_at
-from ostiary.assembly.config import edit
+from ostiary.assembly.config import edit, json5
 from ostiary.assembly.config.change import change
+from ostiary.assembly.config.edit import find
+from ostiary.assembly.config.load import Loaded, examine
 from ostiary.assembly.config.parse import keys_of
-from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
+from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY, config_path
 from ostiary.assembly.config.problems import Path as KeyPath
 from ostiary.assembly.config.problems import dotted, parse_path
 from ostiary.assembly.config.schema import Config
@@ -58,6 +60,32 @@ def move_literals(home: Path, environ: Mapping[str, str], config: Config, store:
     if moved:
         change(home, environ, edited)
     return tuple(dotted(path) for path in moved)
+
+
+def set_key_privately(
+    home: Path, environ: Mapping[str, str], path: KeyPath, value: object, store: CredentialStore
+) -> tuple[Loaded, tuple[str, ...]]:
+    """Set one key; a secret in `value` never reaches the file. Also gives the paths whose secret went to the store."""
+    moved: list[str] = []
+
+    def edited(text: str) -> str:
+        current = find(json5.parse(text), path)
+        text = edit.set_value(text, path, value)
+        examined = examine(text, environ, source=config_path(home, environ))
+        for where, secret in literal_secrets(examined.config) if examined.config else ():
+            if where[: len(path)] != path:
+                continue
+            name = credential_name(where)
+            if where == path and current is not None and current.value == f"{CREDENTIAL}{name}":
+                store.set(Credential(name=name, kind=_kind(where), provider=_provider(where), value=secret))
+            else:
+                name = store_under_free_name(store, where, secret)
+            text = edit.set_value(text, where, f"{CREDENTIAL}{name}")
+            moved.append(dotted(where))
+        return text
+
+    loaded = change(home, environ, edited)
+    return loaded, tuple(moved)
 
 
 def store_under_free_name(store: CredentialStore, path: KeyPath, secret: Secret) -> str:
