@@ -78,6 +78,20 @@ class Catalogue:
     def providers(self) -> Mapping[str, ProviderSettings]:
         return self._providers
 
+    @property
+    def aliases(self) -> Mapping[str, ModelRef]:
+        """In lower case."""
+        return self._aliases
+
+    @property
+    def allowed(self) -> bool:
+        """Is there an allowlist?"""
+        return bool(self._settings.allowed)
+
+    def everything(self) -> tuple[ModelFacts, ...]:
+        """Every model that was described, with a key or without."""
+        return tuple(model.facts(ref.provider) for ref, model in self._models.items())
+
     def known(self, text: str) -> ModelRef:
         """The ref that the owner wrote, in canonical spelling. Raises BadInput for a provider that does not exist."""
         return self._aliases.get(text.strip().lower()) or self._ref(text)
@@ -149,7 +163,7 @@ class Catalogue:
         primary, fallbacks = self._chain(agent)
         image, image_fallbacks = self._image_chain(agent)
         own = (primary, *fallbacks, *((image,) if image else ()), *image_fallbacks)
-        rest = self._allowed if self._settings.allowed else [ref for ref in self._models if self._callable(ref.provider)]
+        rest = self._allowed if self._settings.allowed else [ref for ref in self._models if self.can_call(ref.provider)]
         return tuple(self.facts(ref) for ref in dict.fromkeys((*own, *rest)))
 
     def problems(self, agents: Iterable[str]) -> tuple[str, ...]:
@@ -167,7 +181,7 @@ class Catalogue:
                     found.append(problem)
                 elif window < SMALL_WINDOW and ref.provider != EMBEDDED:
                     found.append(f"{ref} holds only {window:,} tokens: long conversations will be cut often")
-                if not self._callable(ref.provider):
+                if not self.can_call(ref.provider):
                     found.append(f"{ref} has no key: run ostiary models auth add {ref.provider}")
         return tuple(dict.fromkeys(found))
 
@@ -196,7 +210,8 @@ class Catalogue:
             raise BadInput(f"There is no model provider {name[:60]!r}", hint=hint)
         return found
 
-    def _callable(self, provider: str) -> bool:
+    def can_call(self, provider: str) -> bool:
+        """It has a key, or needs none."""
         return provider in self._settings.keyed or self.keyless(provider)
 
     def _chain(self, agent: str) -> tuple[ModelRef, tuple[ModelRef, ...]]:
@@ -217,7 +232,7 @@ class Catalogue:
         for name in dict.fromkeys((*configured, *(name for name in self._providers if name in self._settings.keyed))):
             provider = self._providers[name]
             model = provider.default or next((model.id for model in provider.models), "")
-            if model and self._callable(name):
+            if model and self.can_call(name):
                 return ModelRef(name, model)
         return ModelRef(EMBEDDED, self._providers[EMBEDDED].default)
 
@@ -240,7 +255,7 @@ class Catalogue:
         own = [facts.ref for facts in self.choices(agent)]
         if self._settings.allowed and ref not in own:
             raise NotAllowed(f"{ref} is not allowed here; allowed are {_listed(own)}", hint="/models lists them with numbers.")
-        if not self._callable(ref.provider):
+        if not self.can_call(ref.provider):
             raise BadInput(f"There is no key for {ref.provider}", hint=f"Run: ostiary models auth add {ref.provider}")
         return ref, profile
 
