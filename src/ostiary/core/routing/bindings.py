@@ -124,6 +124,8 @@ def compile_bindings(bindings: Sequence[Binding], agents: Sequence[AgentEntry]) 
 
 def choose_agent(message: InboundMessage, table: BindingTable) -> Chosen:
     """The first tier with a matching binding decides; within a tier the first in the list."""
+    if not table.candidates:
+        return Chosen(agent=table.default_agent, matched_by="default")
     for tier, subject in _subjects(message):
         found = _first_match(message, table, tier, subject)
         if found is not None:
