@@ -43,7 +43,7 @@ def build_app(
     now: Callable[[], float] = time.time,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> App:
-    """The door onto `engine`. `token` is asked at each request, so that a new one counts at once; for `run_token` see run_file."""
+    """The door onto `engine`. `token` is asked at each request: a new one counts at once. For `run_token` see run_file."""
     limits = limits or Limits()
     house = House(engine=engine, store=store, facts=facts, limits=limits)
     completions = Completions(engine=engine, catalogue=catalogue, agents=agents, session_for=session_for, limits=limits, now=now)

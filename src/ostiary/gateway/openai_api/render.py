@@ -147,8 +147,10 @@ class Chunks:
         pieces = [_Call(index=n, id=i, function=_Function(name=c.name, arguments=c.arguments)) for n, (i, c) in enumerate(calls)]
         return self._event(_Piece(tool_calls=pieces))
 
-    def finish(self, reason: Finish, outcome: Outcome | None = None) -> bytes:
-        return self._event(_Piece(), finish=reason, ours=_ours(outcome) if outcome else None)
+    def finish(self, reason: Finish, outcome: Outcome) -> bytes:
+        """Only now it is certain which model answered."""
+        self._model = outcome.model or self._model
+        return self._event(_Piece(), finish=reason, ours=_ours(outcome))
 
     def usage(self, usage: Usage) -> bytes:
         chunk = _Chunk(id=self._id, created=self._created, model=self._model, choices=[], usage=_usage(usage))

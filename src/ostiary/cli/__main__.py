@@ -1,0 +1,45 @@
+"""Where `ostiary` begins. `--version`, and `agent` against a running gateway, need no framework and load none."""
+
+import os
+import sys
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    if arguments in (["--version"], ["-V"], ["version"]):
+        from ostiary import __version__
+
+        print(f"ostiary {__version__}")
+        return
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: list[str]) -> int:
+    from ostiary.contracts.errors import OstiaryError
+
+    try:
+        if arguments[:1] == ["agent"]:
+            from ostiary.cli.agent import try_quickly
+
+            done = try_quickly(arguments[1:])
+            if done is not None:
+                return done
+        from ostiary.cli.app import run
+
+        return run(arguments)
+    except OstiaryError as error:
+        if os.environ.get("OSTIARY_DEBUG") == "1":
+            raise
+        from ostiary.cli.output import complain
+
+        return complain(error)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output (head, less) has seen enough. Nothing may be flushed into the closed pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    main()

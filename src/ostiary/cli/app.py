@@ -1,0 +1,47 @@
+"""The commands, gathered. Only the module of the command that was typed is loaded; `--help` loads all of them."""
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+
+import typer
+
+# In the order of `--help`: what a newcomer types first comes first.
+COMMANDS = ("setup", "up", "chat", "agent", "status", "sessions", "models", "config", "doctor", "logs", "completion")
+
+
+def build(only: str = "") -> typer.Typer:
+    """The whole command line, or the part of it that serves one command."""
+    app = typer.Typer(
+        name="ostiary",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="A self-hosted assistant gateway: it decides who comes in, and it never hands over the keys.",
+    )
+
+    @app.callback()
+    def root() -> None:
+        pass
+
+    for name in COMMANDS if only not in COMMANDS else (only,):
+        import_module(f"ostiary.cli.{name}").register(app)
+
+    @app.command()
+    def version() -> None:
+        """Print the version."""
+        from ostiary import __version__
+
+        typer.echo(f"ostiary {__version__}")
+
+    return app
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Gives the exit code. Raises OstiaryError for what the caller puts into a sentence."""
+    first = next((word for word in arguments if not word.startswith("-")), "")
+    completing = "_OSTIARY_COMPLETE" in os.environ
+    command = typer.main.get_command(build("" if completing else first))
+    result = command.main(args=list(arguments), prog_name="ostiary", standalone_mode=False)
+    return result if isinstance(result, int) else 0

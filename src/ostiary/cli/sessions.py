@@ -1,0 +1,244 @@
+"""`ostiary sessions`: look at conversations, take them out, bring them in."""
+
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from ostiary.adapters.store.sqlite import SqliteReader
+    from ostiary.contracts.identity import SessionKey
+    from ostiary.contracts.store import Store
+
+S = TypeVar("S")
+T = TypeVar("T")
+Key = Annotated[str, typer.Argument(help="The session's key, for example agent:main:main.")]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+app = typer.Typer(help="Look at conversations, take them out, bring them in.", no_args_is_help=True)
+
+
+def register(root: typer.Typer) -> None:
+    root.add_typer(app, name="sessions")
+
+
+@app.command("list")
+def list_(
+    limit: Annotated[int, typer.Option("-n", min=1, max=10_000, help="How many.")] = 50,
+    every: Annotated[bool, typer.Option("--all", help="Also the sessions of single calls.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The most recently used sessions."""
+    from ostiary.cli.output import ago, print_json, safe, table
+
+    records = _read(lambda store: store.sessions(limit=limit, include_ephemeral=every))
+    if as_json:
+        print_json([_row(record) for record in records])
+    elif not records:
+        print("No sessions yet. Say something: `ostiary agent -m hello`.")
+    else:
+        now = time.time()
+        rows = [(str(r.key), ago(now - r.updated_at), str(r.last_seq), safe(r.title)[:60]) for r in records]
+        print(table(rows, ("SESSION", "USED", "EVENTS", "TITLE")))
+
+
+@app.command()
+def show(
+    key: Key,
+    turn: Annotated[str, typer.Option(help="Only this turn's events.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """The journal of a session: everything that happened, in order."""
+    from ostiary.cli.journal import as_data, as_lines
+    from ostiary.cli.output import print_json
+
+    name = _key(key)
+
+    async def look(store: "SqliteReader") -> tuple[Any, str]:
+        return await store.read(name, turn=turn), await store.verify(name)
+
+    events, broken = _read(look)
+    if not events:
+        raise _unknown(key, turn)
+    if as_json:
+        print_json([as_data(event) for event in events])
+    else:
+        print("\n".join(as_lines(event) for event in events))
+    if broken:
+        print(f"warning: the journal does not verify: {broken}", file=sys.stderr)
+
+
+@app.command()
+def export(
+    key: Key,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file, instead of standard output.")] = None,
+) -> None:
+    """Write a conversation as JSON lines."""
+    from ostiary.cli.transcript import write
+    from ostiary.core.sessions.session import fold
+
+    name = _key(key)
+    events = _read(lambda store: store.read(name))
+    if not events:
+        raise _unknown(key)
+    text = "\n".join(write(key, fold(name, events).messages)) + "\n"
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        _write_private(output, text)
+
+
+@app.command("import")
+def import_(
+    key: Key,
+    file: Annotated[Path, typer.Argument(help="JSON lines; - reads standard input.")],
+) -> None:
+    """Make a session out of JSON lines; broken ones are mended, and what was mended is said."""
+    from ostiary.cli.transcript import read
+    from ostiary.contracts.events import Imported
+    from ostiary.core.sessions.repair import repair
+
+    found = read(_read_text(file).splitlines(), file.name)
+    mended = repair(found.messages)
+    notes = (*found.notes, *mended.notes)
+    _begin(_key(key), (Imported(messages=mended.messages, source=file.name, notes=notes),))
+    print(f"{len(mended.messages)} messages are now {key}.")
+    for note in notes:
+        print(f"  mended: {note}")
+
+
+@app.command()
+def branch(
+    key: Key,
+    new: Annotated[str, typer.Argument(help="The new session's key.")],
+    at: Annotated[int, typer.Option(min=0, help="The event to branch at; 0 is the newest.")] = 0,
+) -> None:
+    """Begin a new session as another one was."""
+    from ostiary.core.sessions.branch import branch_events
+    from ostiary.core.sessions.session import fold
+
+    name = _key(key)
+    events = _read(lambda store: store.read(name))
+    if not events:
+        raise _unknown(key)
+    session = fold(name, [event for event in events if not at or event.seq <= at])
+    _begin(_key(new), branch_events(name, session.seq, session.messages, settings=session.settings, by="cli"), parent=key)
+    print(f"{new} begins as {key} was at event {session.seq}.")
+
+
+@app.command()
+def delete(
+    key: Key,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a conversation for ever."""
+    from ostiary.contracts.store import DeleteSession
+
+    name = _key(key)
+    if _read(lambda store: store.session(name)) is None:
+        raise _unknown(key)
+    if not yes and not typer.confirm(f"Delete {key} for ever?"):
+        raise typer.Exit(1)
+    _write(lambda store: store.commit([DeleteSession(key=name)]))
+    print(f"{key} is deleted.")
+
+
+def _begin(key: "SessionKey", events: tuple[Any, ...], *, parent: str = "") -> None:
+    from ostiary.contracts.errors import BadInput
+    from ostiary.contracts.store import Append, SaveSession, SessionRecord
+
+    now = time.time()
+
+    async def write(store: "Store") -> None:
+        if await store.session(key) is not None:
+            raise BadInput(f"the session {key} exists already", hint="Choose another key, or delete it first.")
+        record = SessionRecord(key=key, created_at=now, updated_at=now, parent=parent)
+        await store.commit(
+            [SaveSession(record=record), *(Append(session=key, turn="", at=now, event=event) for event in events)],
+            expect={str(key): 0},
+        )
+
+    _write(write)
+
+
+def _row(record: Any) -> dict[str, Any]:
+    return {
+        "key": str(record.key),
+        "title": record.title,
+        "created_at": record.created_at,
+        "updated_at": record.updated_at,
+        "events": record.last_seq,
+        "ephemeral": record.ephemeral,
+        "parent": record.parent,
+    }
+
+
+def _key(text: str) -> "SessionKey":
+    from ostiary.core.routing.scopes import parse_key
+
+    return parse_key(text)
+
+
+def _unknown(key: str, turn: str = "") -> Exception:
+    from ostiary.contracts.errors import UnknownSession
+
+    what = f"turn {turn} in {key}" if turn else f"session {key}"
+    return UnknownSession(f"there is no {what}", hint="`ostiary sessions list` shows the sessions there are.")
+
+
+def _read(look: "Callable[[SqliteReader], Awaitable[T]]") -> T:
+    """Works beside a running gateway: readers never block."""
+    from ostiary.assembly.gateway import open_reader
+
+    return _with(open_reader, look)
+
+
+def _write(act: "Callable[[Store], Awaitable[T]]") -> T:
+    """Only while no gateway holds the state directory: it keeps sessions in memory and must not be surprised."""
+    from ostiary.cli.client import find_gateway
+    from ostiary.cli.home import home
+    from ostiary.cli.own_store import own_store
+    from ostiary.contracts.errors import Busy
+
+    if find_gateway(home()) is not None:
+        raise Busy("the gateway is running and holds the sessions", hint="Stop it first, then try again.")
+    return _with(own_store, act)
+
+
+def _with(opened: Callable[[Path], AbstractAsyncContextManager[S]], act: Callable[[S], Awaitable[T]]) -> T:
+    import anyio
+
+    from ostiary.cli.home import home
+
+    async def run() -> T:
+        async with opened(home()) as store:
+            return await act(store)
+
+    return anyio.run(run)
+
+
+def _read_text(file: Path) -> str:
+    from ostiary.contracts.errors import BadInput
+
+    try:
+        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        raise BadInput(f"{file} cannot be read: {error.strerror}") from None
+
+
+def _write_private(path: Path, text: str) -> None:
+    import os
+
+    from ostiary.contracts.errors import BadInput
+
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise BadInput(f"{path} exists already", hint="Choose another name; nothing is overwritten.") from None
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror}") from None
