@@ -39,12 +39,11 @@ _UNGROUPED = frozenset({"image", "pdf", "tts", "stt", "agents_list"})
 
 PROFILES: Mapping[str, tuple[str, ...]] = {
     "minimal": ("session_status",),
-    "read-only": ("session_status", "read", "ls", "find", "grep"),
     "coding": ("group:fs", "group:runtime", "group:sessions", "group:memory", "image"),
     "messaging": ("group:messaging", "sessions_list", "sessions_history", "sessions_send", "session_status"),
     "full": ("*",),
 }
-DEFAULT_PROFILE = "read-only"
+READERS = ("read", "ls", "find", "grep")
 
 _GLOB_SIGNS = frozenset("*?[")
 _REMEMBERED = 4096
@@ -52,13 +51,14 @@ _REMEMBERED = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What configuration says of tools. None means "not configured"; an empty `allow` allows nothing.
+    """What configuration says of tools; the defaults are those of the posture `personal`.
 
-    `plugin_tools` are the names that came in from plugins, for `group:plugins`.
+    None means "not configured"; an empty `allow` allows nothing. `plugin_tools` are the names that came in from plugins,
+    for `group:plugins`.
     """
 
-    profile: str = DEFAULT_PROFILE
-    also_allow: tuple[str, ...] = ()
+    profile: str = "minimal"
+    also_allow: tuple[str, ...] = READERS
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
     plugin_tools: frozenset[str] = frozenset()
@@ -198,14 +198,16 @@ def _ask(named: tuple[str, Layer], action: Action) -> Decision | None:
     return Deny(layer=name, reason="the layer gave no decision")
 
 
-def compile_rules(rules: Rules) -> Judge:
-    """The whole built-in policy of one configuration generation. Raises BadInput for an unknown profile or group."""
+def compile_rules(rules: Rules, narrowing: Sequence[tuple[str, Layer]] = ()) -> Judge:
+    """The whole built-in policy of one configuration generation; `narrowing` are more layers (agents, groups, senders).
+    Raises BadInput for an unknown profile or group."""
     plugins = rules.plugin_tools
     return combine(
         ("profile", profile_layer(rules.profile, rules.also_allow, plugin_tools=plugins)),
         (
             ("owner", owner_layer),
             ("tools", list_layer("tools", allow=rules.allow, deny=rules.deny, plugin_tools=plugins)),
+            *narrowing,
         ),
     )
 

@@ -62,7 +62,7 @@ def test_external_people_get_no_tools_even_in_the_full_profile(name: str) -> Non
     ],
 )
 def test_each_profile_grants_its_tools_and_no_other(profile: str, allowed: set[str]) -> None:
-    judge = compile_rules(Rules(profile=profile))
+    judge = compile_rules(Rules(profile=profile, also_allow=()))
     assert {name for name in NAMES if isinstance(judge(act(name)), Allow)} == allowed
 
 
@@ -119,6 +119,15 @@ def test_plugin_tools_form_a_group() -> None:
 def test_a_tool_the_owners_client_brought_is_allowed_and_a_strangers_is_not() -> None:
     judge = compile_rules(Rules())
     assert (type(judge(act("lookup", is_client=True))), type(judge(act("lookup", STRANGER, is_client=True)))) == (Allow, Deny)
+
+
+def test_a_layer_besides_the_built_in_ones_narrows_too() -> None:
+    work_only_looks = list_layer("agent work", allow=("ls",))
+    judge = compile_rules(Rules(), [("agent work", work_only_looks)])
+    assert (type(judge(act("ls"))), judge(act("read"))) == (
+        Allow,
+        Deny(layer="agent work", reason="read is not on the allow list"),
+    )
 
 
 def test_without_a_granting_layer_nothing_is_allowed() -> None:
