@@ -1,8 +1,12 @@
-"""Messages for tests, with everything unimportant filled in."""
+"""Messages for tests, with everything unimportant filled in, and how hard property tests try."""
 
 from dataclasses import replace
 
+from hypothesis import settings
+
 from ostiary.contracts.messages import Address, ChatKind, InboundMessage, UserId
+
+quick = settings(max_examples=80, deadline=None)
 
 
 def direct(

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from ostiary.contracts.messages import ChatKind, InboundMessage
 from ostiary.core.routing.bindings import AgentEntry, Binding, Peer, choose_agent, compile_bindings, default_agent, peer_from
-from tests.unit.core.routing.inbound import direct, group
+from tests.unit.core.routing.inbound import direct, group, quick
 
 AGENTS = tuple(AgentEntry(id=name) for name in ("main", "peer", "parent", "roles", "guild", "team", "account", "channel"))
 LADDER = (
@@ -136,6 +136,7 @@ any_binding = st.builds(
 )
 
 
+@quick
 @given(st.lists(any_binding, max_size=8), words, words, words, st.sampled_from(["", "work"]), words)
 def test_compiled_tables_agree_with_reading_the_list_from_top_to_bottom(
     bindings: list[Binding], chat: str, guild: str, team: str, account: str, thread: str

@@ -11,7 +11,7 @@ from ostiary.core.routing.desk import DeskRules
 from ostiary.core.routing.directives import mentions_in, without
 from ostiary.core.routing.intake import Handled
 from tests.unit.core.routing.house import MAIN, OWN, House
-from tests.unit.core.routing.inbound import direct, group
+from tests.unit.core.routing.inbound import direct, group, quick
 
 PICTURE = Attachment(name="a.png", media_type="image/png", digest="0" * 64, size=1)
 
@@ -223,6 +223,7 @@ any_text = st.lists(
 ).map("".join)
 
 
+@quick
 @given(any_text)
 async def test_no_text_breaks_the_desk_and_what_it_leaves_alone_stays_whole(text: str) -> None:
     house = House()
@@ -230,6 +231,7 @@ async def test_no_text_breaks_the_desk_and_what_it_leaves_alone_stays_whole(text
     assert handled.reply is not None or handled.directives or handled.text.split() == text.split() or house.controls.asked
 
 
+@quick
 @given(any_text)
 def test_taking_mentions_out_loses_no_other_word(text: str) -> None:
     commands = House().commands

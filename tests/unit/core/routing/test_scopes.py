@@ -9,7 +9,7 @@ from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.messages import Address, ChatKind, InboundMessage, UserId
 from ostiary.core.routing import scopes
 from ostiary.core.routing.scopes import DmScope, Place, ScopeRules, compile_links, parse_key, place_of, scope_of, session_key
-from tests.unit.core.routing.inbound import direct, group
+from tests.unit.core.routing.inbound import direct, group, quick
 
 LINKS = compile_links({"ana": ["telegram:123", "email:ana@x.org"]})
 
@@ -167,6 +167,7 @@ def identity(message: InboundMessage) -> tuple[object, ...]:
     return (message.chat_kind, replace(message.address, account=message.address.account or "default"))
 
 
+@quick
 @given(places, places)
 def test_two_places_never_share_a_key(one: InboundMessage, other: InboundMessage) -> None:
     assume(identity(one) != identity(other))
@@ -174,6 +175,7 @@ def test_two_places_never_share_a_key(one: InboundMessage, other: InboundMessage
     assert scope_of(one, rules) != scope_of(other, rules)
 
 
+@quick
 @given(
     places, hostile, st.just("") | hostile, st.sampled_from(["main", "per-peer", "per-channel-peer", "per-account-channel-peer"])
 )
@@ -192,6 +194,7 @@ def test_no_channel_message_reaches_an_internal_conversation(
     assert made not in internal
 
 
+@quick
 @given(places, st.sampled_from(["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]))
 def test_every_key_we_make_can_be_read_back(message: InboundMessage, dm: DmScope) -> None:
     key = session_key("main", message, ScopeRules(dm=dm))
@@ -199,6 +202,7 @@ def test_every_key_we_make_can_be_read_back(message: InboundMessage, dm: DmScope
     assert place_of(key.scope).source in (message.chat_kind.value, "main")
 
 
+@quick
 @given(st.text(min_size=60, max_size=3000), st.text(min_size=60, max_size=3000))
 def test_huge_ids_keep_keys_short_and_different(one: str, other: str) -> None:
     assume(one != other)

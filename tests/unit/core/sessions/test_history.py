@@ -6,6 +6,7 @@ from ostiary.contracts.content import AssistantMessage, Message, ToolCall, ToolM
 from ostiary.contracts.messages import ChatKind, UserId
 from ostiary.core.sessions.history import HistoryLimits, keep_last_turns
 from ostiary.core.sessions.repair import repair
+from tests.unit.core.routing.inbound import quick
 from tests.unit.core.sessions.conversation import call, plain, results, said, user
 from tests.unit.core.sessions.test_repair import any_conversation
 
@@ -38,6 +39,7 @@ def test_a_persons_own_limit_beats_the_channels() -> None:
     assert limits.limit_for(UserId(channel="t", stable_id="7"), ChatKind.GROUP) == 5
 
 
+@quick
 @given(any_conversation, st.integers(min_value=0, max_value=4))
 def test_no_result_is_ever_left_without_its_call(messages: list[Message], turns: int) -> None:
     kept = keep_last_turns(repair(messages).messages, turns)

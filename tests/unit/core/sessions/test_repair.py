@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ostiary.contracts.content import AssistantMessage, Message, Text, Thinking, ToolCall, ToolMessage, ToolOutcome, UserMessage
 from ostiary.core.sessions.repair import NO_BEGINNING, NO_RESULT, repair
+from tests.unit.core.routing.inbound import quick
 from tests.unit.core.sessions.conversation import OWNER, WEB, call, plain, results, said, user
 
 
@@ -108,6 +109,7 @@ any_message = st.one_of(
 any_conversation = st.lists(any_message, max_size=12)
 
 
+@quick
 @given(any_conversation)
 def test_mending_twice_changes_nothing(messages: list[Message]) -> None:
     once = repair(messages)
@@ -116,6 +118,7 @@ def test_mending_twice_changes_nothing(messages: list[Message]) -> None:
     assert twice.notes == ()
 
 
+@quick
 @given(any_conversation)
 def test_every_call_has_exactly_one_result_directly_after(messages: list[Message]) -> None:
     mended = repair(messages).messages
@@ -128,6 +131,7 @@ def test_every_call_has_exactly_one_result_directly_after(messages: list[Message
     assert len(set(every)) == len(every)
 
 
+@quick
 @given(any_conversation)
 def test_roles_alternate_from_a_person_on_and_nothing_is_empty(messages: list[Message]) -> None:
     mended = repair(messages).messages
@@ -144,6 +148,7 @@ def test_roles_alternate_from_a_person_on_and_nothing_is_empty(messages: list[Me
     )
 
 
+@quick
 @given(any_conversation)
 def test_notes_are_written_exactly_when_something_changed(messages: list[Message]) -> None:
     mended = repair(messages)

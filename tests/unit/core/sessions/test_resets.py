@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ostiary.contracts.errors import BadInput
 from ostiary.core.sessions.resets import ResetPolicy, ResetRules, expired, next_daily, policy_from, type_of
-from tests.unit.core.routing.inbound import direct, group
+from tests.unit.core.routing.inbound import direct, group, quick
 
 BERLIN = ZoneInfo("Europe/Berlin")
 DAILY = ResetPolicy()
@@ -77,6 +77,7 @@ def test_a_day_that_a_country_skipped_is_survived() -> None:
     assert last < next_daily(last, 4, apia) <= last + 86_400
 
 
+@quick
 @given(
     st.floats(min_value=1, max_value=4_000_000_000),
     st.integers(0, 23),

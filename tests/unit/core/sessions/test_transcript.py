@@ -38,6 +38,7 @@ from ostiary.contracts.model import ToolSchema, Usage
 from ostiary.contracts.store import SessionRecord
 from ostiary.core.sessions.plain import to_plain
 from ostiary.core.sessions.transcript import Limits, Transcript, imported, read_transcript, write_transcript
+from tests.unit.core.routing.inbound import quick
 from tests.unit.core.sessions.conversation import OWNER, WEB, call, results, said, user
 
 HERE = Address(channel="telegram", account="default", chat="5", thread="")
@@ -122,6 +123,7 @@ def test_lines_have_stable_names() -> None:
     assert json.loads(line) == expected
 
 
+@quick
 @given(st.text(), st.dictionaries(st.text(), st.text() | st.integers() | st.booleans() | st.none(), max_size=3))
 def test_any_text_and_details_survive_on_one_line(text: str, details: dict[str, object]) -> None:
     event = ToolResulted(call_id=text, name="n", text=text, is_error=True, fate="done", label=WEB, details=details)
@@ -353,6 +355,7 @@ junk_entry = st.fixed_dictionaries(
 )
 
 
+@quick
 @given(st.lists(junk_entry, max_size=8))
 def test_no_foreign_file_breaks_the_reader(entries: list[dict[str, object]]) -> None:
     found = openclaw(*entries)
