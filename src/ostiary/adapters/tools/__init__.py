@@ -3,21 +3,27 @@
 from collections.abc import Callable
 from datetime import tzinfo
 
-from ostiary.adapters.tools.files import RESULT_BYTES, Files
+from ostiary.adapters.tools.files import RESULT_BYTES, Files, nowhere
 from ostiary.adapters.tools.grep import Grep
 from ostiary.adapters.tools.listing import Find, Ls
 from ostiary.adapters.tools.read import Read
 from ostiary.adapters.tools.status import SessionStatus, View
 from ostiary.contracts.clock import Clock
+from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.plugin import PluginHost
 from ostiary.contracts.store import Documents
 
 
 def register_files(
-    host: PluginHost, *, documents: Documents, folder_of: Callable[[str], str], max_bytes: int = RESULT_BYTES
+    host: PluginHost,
+    *,
+    documents: Documents,
+    folder_of: Callable[[str], str],
+    max_bytes: int = RESULT_BYTES,
+    is_private: Callable[[SessionKey], bool] = nowhere,
 ) -> None:
-    """read, ls, find and grep over an agent's own documents."""
-    files = Files(documents, folder_of)
+    """read, ls, find and grep over an agent's own documents; MEMORY.md only in sessions that `is_private` vouches for."""
+    files = Files(documents, folder_of, is_private)
     for make in (Read, Ls, Find, Grep):
         host.add_tool(make(files, max_bytes=max_bytes))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import ToolError
+from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.store import Documents, DocumentVersion
 from ostiary.contracts.tool import ToolContext
 
@@ -15,6 +16,7 @@ RESULT_BYTES = 8192
 _MAX_PATH = 1024
 _MAX_NAME = 255
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_MEMORY = "memory.md"
 _UNKNOWN = Label(trust=Trust.UNTRUSTED, private=True)
 _PRIVATE = Label(trust=Trust.SYSTEM, private=True)
 
@@ -27,15 +29,25 @@ class File:
     version: DocumentVersion
 
 
+def nowhere(session: SessionKey) -> bool:
+    """No session is private until somebody who knows says so."""
+    return False
+
+
 class Files:
     """The workspace of the calling agent, its bootstrap files at the top. Where both hold a path, bootstrap wins: the
-    owner's own words cannot be covered up. `folder_of` tells where an agent's documents lie within a collection."""
+    owner's own words cannot be covered up. `folder_of` tells where an agent's documents lie within a collection.
 
-    __slots__ = ("_documents", "_folder_of")
+    Where `is_private` does not say yes to a session (a group may be listening) MEMORY.md does not exist."""
 
-    def __init__(self, documents: Documents, folder_of: Callable[[str], str]) -> None:
+    __slots__ = ("_documents", "_folder_of", "_is_private")
+
+    def __init__(
+        self, documents: Documents, folder_of: Callable[[str], str], is_private: Callable[[SessionKey], bool] = nowhere
+    ) -> None:
         self._documents = documents
         self._folder_of = folder_of
+        self._is_private = is_private
 
     async def all(self, context: ToolContext) -> list[File]:
         """In path order. Raises StoreError."""
@@ -45,13 +57,19 @@ class Files:
             for version in await self._documents.list(collection, pattern=f"{folder}**"):
                 # A name with a line break would forge lines of a listing.
                 path = _CONTROL.sub("\ufffd", version.path.removeprefix(folder))
-                found[path] = File(path=path, version=version)
+                if not self._hides(path, context):
+                    found[path] = File(path=path, version=version)
         return [found[path] for path in sorted(found)]
 
     async def get(self, path: str, context: ToolContext) -> tuple[DocumentVersion, bytes] | None:
+        if self._hides(path, context):
+            return None
         folder = self._folder_of(context.session.agent)
         found = await self._documents.get(BOOTSTRAP, folder + path)
         return found if found is not None else await self._documents.get(WORKSPACE, folder + path)
+
+    def _hides(self, path: str, context: ToolContext) -> bool:
+        return path.casefold() == _MEMORY and not self._is_private(context.session)
 
     async def content(self, file: File) -> bytes:
         """Empty if the document went away meanwhile."""

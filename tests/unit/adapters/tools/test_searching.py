@@ -6,8 +6,10 @@ from tests.conformance.tools.tools import context, folder_of
 from ostiary.adapters.tools.files import Files
 from ostiary.adapters.tools.grep import Grep
 from ostiary.adapters.tools.listing import Find, Ls
+from ostiary.adapters.tools.read import Read
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import ToolError
+from ostiary.contracts.identity import SessionKey
 
 OWN = Label(trust=Trust.OWNER)
 WEB = Label(trust=Trust.UNTRUSTED, sources=("web:x",))
@@ -68,6 +70,24 @@ async def test_matching_lines_come_with_path_and_number() -> None:
     assert await grep(pattern="milk") == ["notes/deep/idea.txt:1: milk and honey", "notes/plan.md:1: Buy milk"]
     assert await grep(pattern="milk", ignore_case=True, glob="*.html") == ["page.html:1: <p>Milk</p>"]
     assert await grep(pattern=r"^Call\s\w+ \(urgent\)$") == ["notes/plan.md:2: Call Ann (urgent)"]
+
+
+@pytest.mark.parametrize("name", ["MEMORY.md", "memory.md"])
+async def test_memory_does_not_exist_where_a_group_may_be_listening(name: str) -> None:
+    documents = MemoryDocuments().put("_bootstrap", name, "her birthday is in May")
+    shared = Files(documents, folder_of, lambda session: session.scope == "main")
+    group = context(session=SessionKey("main", "telegram:group:1"))
+    for tool, arguments in ((Ls(shared), {}), (Find(shared), {"glob": "*"}), (Grep(shared), {"pattern": "birthday"})):
+        assert name in (await tool.call(arguments, context())).text
+        assert name not in (await tool.call(arguments, group)).text
+    assert "May" in (await Read(shared).call({"path": name}, context())).text
+    with pytest.raises(ToolError, match="There is no file"):
+        await Read(shared).call({"path": f"./{name}"}, group)
+
+
+async def test_no_session_is_private_until_somebody_says_so() -> None:
+    files = Files(MemoryDocuments().put("_bootstrap", "MEMORY.md", "x"), folder_of)
+    assert (await Ls(files).call({}, context())).text == "[nothing]"
 
 
 async def test_no_match_says_how_much_was_searched() -> None:
