@@ -40,13 +40,15 @@ def load_models() -> "tuple[Loaded, Models]":
     from ostiary.adapters.models.embedded.weights import weights_directory
     from ostiary.assembly.config.literals import open_credentials
     from ostiary.assembly.config.load import load
+    from ostiary.assembly.config.secret import environment
     from ostiary.assembly.machine import SystemClock
     from ostiary.assembly.models import Sources, build_models
 
     loaded = load(home(), os.environ)
+    credentials = open_credentials(home())
     sources = Sources(
-        environ=os.environ,
-        credentials=open_credentials(home()),
+        environ=environment(loaded.config.env, os.environ, credentials),
+        credentials=credentials,
         egress=Egress(),
         embedded=Embedded(weights_directory()),
         clock=SystemClock(),

@@ -67,6 +67,7 @@ class _Try:
     kind: str
     error: ModelError | None = None
     wait: float = 0.0
+    blamed: bool = False
 
     def sentence(self) -> str:
         who = f"{self.ref} ({self.profile})" if self.profile else str(self.ref)
@@ -112,8 +113,8 @@ class Fallback:
             repeats = 1
             while begun < self._limits.attempts:
                 begun += 1
-                if tried:
-                    yield Restarted(model=str(ref), reason=tried[-1].sentence())
+                if begun > 1 or ref != request.choice.primary:
+                    yield Restarted(model=str(ref), reason=_reason(tried, request.choice.primary, begun))
                 try:
                     async with aclosing(self._attempt(request, ref, candidate.profile)) as events:
                         async for event in events:
@@ -125,10 +126,11 @@ class Fallback:
                     self._thinking[ref] = error.supported
                     tried.append(_Try(ref=ref, profile=candidate.profile.id, kind=error.kind, error=error))
                 except _CURABLE as error:
-                    tried.append(_Try(ref=ref, profile=candidate.profile.id, kind=error.kind, error=error))
-                    pause = self._pause(error, last=last)
-                    if not repeats or pause is None:
-                        self._profiles.failed(candidate.profile, error)
+                    pause = self._pause(error, last=last) if repeats else None
+                    blamed = pause is None
+                    tried.append(_Try(ref=ref, profile=candidate.profile.id, kind=error.kind, error=error, blamed=blamed))
+                    if pause is None:
+                        self._blame(candidate.profile, error, tried[:-1])
                         break
                     repeats -= 1
                     await self._clock.sleep(pause)
@@ -188,6 +190,11 @@ class Fallback:
             return found
         return (self._profiles.without_key(ref.provider),)
 
+    def _blame(self, profile: Profile, error: ModelError, before: list[_Try]) -> None:
+        """One turn costs a profile one step of cooldown, however many models it was tried with."""
+        if error.kind in _OF_THE_ACCOUNT or not any(entry.profile == profile.id and entry.blamed for entry in before):
+            self._profiles.failed(profile, error)
+
     def _pause(self, error: ModelError, *, last: bool) -> float | None:
         """How long to wait before asking the same one again; None: do not."""
         if isinstance(error, ModelUnavailable):
@@ -209,6 +216,12 @@ def nearest_level(wanted: ThinkingLevel, supported: tuple[str, ...]) -> Thinking
     known = [level for level in _LEVELS if level in supported]
     below = [level for level in known if _LEVELS.index(level) <= _LEVELS.index(wanted)]
     return below[-1] if below else known[0] if known else "off"
+
+
+def _reason(tried: list[_Try], primary: ModelRef, begun: int) -> str:
+    """Why somebody else begins: the last failure, or what keeps the primary from being asked at all."""
+    kept = (entry for entry in tried if entry.ref == primary)
+    return (tried[-1] if begun > 1 else next(kept, tried[-1])).sentence()
 
 
 def _nobody_answered(tried: list[_Try]) -> ModelError:

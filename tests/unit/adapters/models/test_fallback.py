@@ -129,9 +129,23 @@ async def test_after_a_failure_the_next_turn_goes_to_the_fallback_at_once_and_sa
     assert events[0] == Restarted(model=C, reason=f"{A} (acme:1) is rate limited for 1 more min")
 
 
+async def test_a_blocked_fallback_is_no_news_while_the_primary_answers() -> None:
+    bench = Bench({A: [say("hi")], C: always(fail(ModelRateLimited("slow")))}, keys=["acme:1", "other:1"])
+    with pytest.raises(ModelRateLimited):
+        await bench.ask(C)
+    assert [type(event) for event in await bench.ask(A, C)] == [TextDelta, Answered]
+
+
 async def test_an_overloaded_model_still_lets_its_smaller_sibling_answer_with_the_same_key() -> None:
     bench = Bench({A: always(fail(ModelUnavailable("overloaded"))), B: [say("hi")]}, keys=["acme:1"])
     assert answer(await bench.ask(A, B)).model == B
+
+
+async def test_a_turn_costs_a_profile_one_step_of_cooldown_however_many_models_it_tried() -> None:
+    bench = Bench({A: always(fail(ModelRateLimited("slow"))), B: always(fail(ModelUnavailable("down")))}, keys=["acme:1"])
+    with pytest.raises(ModelError):
+        await bench.ask(A, B)
+    assert bench.profiles.standing("acme:1").failures == 1
 
 
 async def test_a_refused_key_is_not_tried_again_with_a_sibling_model() -> None:
