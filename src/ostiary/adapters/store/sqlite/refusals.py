@@ -1,5 +1,6 @@
 """The one place where SQLite's errors become ours: a sentence, what to do, and a class that says whether to try again."""
 
+import errno
 from pathlib import Path
 
 import apsw
@@ -16,9 +17,9 @@ def explain(error: Exception, path: Path) -> OstiaryError:
     match error:
         case OstiaryError():
             return error
-        case apsw.FullError():
+        case apsw.FullError() | OSError(errno=errno.ENOSPC | errno.EDQUOT):
             return StoreUnavailable(f"The disk that holds {path} is full", hint="Free some space; nothing was half written.")
-        case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError() | PermissionError():
+        case apsw.ReadOnlyError() | apsw.PermissionsError() | PermissionError() | OSError(errno=errno.EROFS):
             return StoreUnavailable(
                 f"{path} cannot be written", hint="Check that the disk is not read-only and who owns the file."
             )

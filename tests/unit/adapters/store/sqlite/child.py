@@ -12,7 +12,8 @@ from ostiary.contracts.errors import StoreError
 from ostiary.contracts.store import SetValue
 from ostiary.kit.clock import ManualClock
 from tests.conformance.store.words import setting
-from tests.unit.adapters.store.conftest import KEY
+
+KEY = bytes(range(32))
 
 
 def say(value: object) -> None:

@@ -41,6 +41,16 @@ def big(size: int = 200_000) -> SetValue:
     return SetValue(space="s", key="big", value=b"x" * size)
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("cipher", "chacha20"), ("journal_mode", "wal"), ("synchronous", 2), ("secure_delete", 1), ("temp_store", 2)],
+)
+def test_commits_are_durable_and_nothing_leaves_the_encrypted_file(
+    connection: apsw.Connection, name: str, expected: object
+) -> None:
+    assert fetch(connection, f"PRAGMA {name}") == [(expected,)]
+
+
 async def test_units_that_wait_together_share_one_commit(writer: Writer, connection: apsw.Connection) -> None:
     commits: list[int] = []
     connection.set_commit_hook(lambda: bool(commits.append(1)))
