@@ -14,8 +14,8 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u
 _TAG = re.compile(r"<(/?)(think|thinking|thought|antthinking|final)(?:\s[^<>\n]{0,64})?>", re.IGNORECASE)
 _TAG_NAMES = ("think", "thinking", "thought", "antthinking", "final")
 _LONGEST_TAG = 96
-_WORDS = re.compile(r"[^\sN]+")
 _SPACE = re.compile(r"\s+")
+_TOKEN_START = re.compile(r"(?<!\w)N")
 _NOT_WORD = re.compile(r"\W+")
 _LEADING_MARKS = frozenset("*`\"'([")
 _MOST_MARKS = 8
@@ -76,7 +76,7 @@ def shape_reply(text: str, *, failed_tool: str = "", sent: Iterable[str] = ()) -
     """
     shaped = shape(text)
     delivered = [spoken for spoken in map(_normal, sent) if spoken]
-    if shaped.silent or repeats(shaped.text, delivered):
+    if shaped.silent or (delivered and repeats(shaped.text, delivered)):
         return ""
     if shaped.text or delivered or not failed_tool:
         return shaped.text
@@ -233,8 +233,10 @@ class _Silence:
                 place = self._behind_token(text, place, shown)
             elif self._matched:
                 place = self._in_token(text, place, shown)
-            else:
+            elif self._started:
                 place = self._in_text(text, place, shown)
+            else:
+                place = self._in_front(text, place, shown)
         return "".join(shown)
 
     def finish(self) -> str:
@@ -257,28 +259,42 @@ class _Silence:
         self._started = True
 
     def _in_text(self, text: str, place: int, shown: list[str]) -> int:
+        """Show up to where the token may begin, except white space in front of that."""
+        start = _TOKEN_START.search(text, place)
+        if start is not None and start.start() == 0 and self._word:
+            start = _TOKEN_START.search(text, 1)
+        stop = len(text) if start is None else start.start()
+        run = text[place:stop]
+        said = run.rstrip()
+        if said:
+            self._show(shown, said)
+        if len(said) < len(run):
+            self._held.append(run[len(said) :])
+        if run:
+            self._word = run[-1].isalnum() or run[-1] == "_"
+        if start is None:
+            return stop
+        self._matched = 1
+        return stop + 1
+
+    def _in_front(self, text: str, place: int, shown: list[str]) -> int:
+        """Before anything was shown: white space is dropped, a few marks may stand around the token."""
         character = text[place]
         if character == "N":
-            if self._word:
-                self._show(shown, "N")
-            else:
-                self._matched = 1
+            self._matched = 1
             return place + 1
         space = _SPACE.match(text, place)
         if space is not None:
-            if self._started or self._held:
+            if self._held:
                 self._held.append(space[0])
-            self._word = False
             return space.end()
-        if not self._started and character in _LEADING_MARKS and self._marks < _MOST_MARKS:
+        if character in _LEADING_MARKS and self._marks < _MOST_MARKS:
             self._held.append(character)
             self._marks += 1
             return place + 1
-        words = _WORDS.match(text, place)
-        end = place + 1 if words is None else words.end()
-        self._show(shown, text[place:end])
-        self._word = text[end - 1].isalnum() or text[end - 1] == "_"
-        return end
+        self._show(shown, character)
+        self._word = character.isalnum() or character == "_"
+        return place + 1
 
     def _in_token(self, text: str, place: int, shown: list[str]) -> int:
         if text[place] == NO_REPLY[self._matched]:
