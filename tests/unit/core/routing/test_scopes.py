@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import assume, given
@@ -165,6 +166,17 @@ places = st.builds(
 
 def identity(message: InboundMessage) -> tuple[object, ...]:
     return (message.chat_kind, replace(message.address, account=message.address.account or "default"))
+
+
+def test_no_combination_of_hostile_words_makes_two_places_one() -> None:
+    rules = ScopeRules(dm="per-account-channel-peer")
+    words = ["a", "group", "direct", "thread", "channel", "a:group:a", "%3A", "~a"]
+    made = {
+        scope_of(group(chat, sender=chat, channel=channel, account=account, thread=thread, kind=kind), rules)
+        for channel, account, chat in product(words[:5], ["", *words], words)
+        for thread, kind in product(["", *words], ChatKind)
+    }
+    assert len(made) == 5 * 9 * 8 * 9 * 3
 
 
 @quick
