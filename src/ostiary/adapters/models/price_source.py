@@ -58,11 +58,8 @@ def _list(provider: Any) -> PriceList:
 
 def _priced(provider: Any) -> Iterator[Priced]:
     for model in provider.models:
-        listed = model.prices if isinstance(model.prices, list) else [None, model.prices]
-        conditional = (
-            [(each.constraint, each.prices) for each in model.prices] if listed is model.prices else [(None, model.prices)]
-        )
-        rates = tuple(_rates(constraint, prices) for constraint, prices in conditional)
+        conditional = [(each.constraint, each.prices) for each in model.prices] if isinstance(model.prices, list) else []
+        rates = tuple(_rates(*each) for each in conditional or [(None, model.prices)])
         if model.id.endswith(":free"):
             rates = (Rates(input=0.0, output=0.0),)
         # Priced by hours, pages or letters only, or not at all: nothing is known of a token of it.

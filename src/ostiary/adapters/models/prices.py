@@ -20,7 +20,6 @@ from ostiary.contracts.model import ModelRef, Usage
 _DATA = Path(__file__).with_name("data") / "prices"
 _MILLION = 1_000_000.0
 
-Match = Mapping[str, str | tuple["Match", ...]]
 Price = float | tuple[float, tuple[tuple[int, float], ...]]
 
 
