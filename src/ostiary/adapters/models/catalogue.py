@@ -23,6 +23,7 @@ SMALLEST_WINDOW = 16_000
 SMALL_WINDOW = 32_000
 _FAMILY = re.compile(r"[^\d]*")
 _SHOWN = 8
+_REMEMBERED = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,8 @@ class Catalogue:
         }
         self._by_lower = {str(ref).lower(): ref for ref in self._models}
         self._allowed, self._unusable = self._read_allowed()
+        # Every turn asks, and settings do not change during a catalogue's life.
+        self._chosen: dict[tuple[str, str, bool], ModelChoice] = {}
         self._aliases = {alias.lower(): ref for ref, alias in self._allowed.items() if alias}
 
     @property
@@ -145,6 +148,15 @@ class Catalogue:
 
     def choose(self, agent: str, override: str = "", *, with_images: bool = False) -> ModelChoice:
         """Raises BadInput (unknown, ambiguous, window too small) or NotAllowed (not on the allowlist)."""
+        asked = (agent, override, with_images)
+        chosen = self._chosen.get(asked)
+        if chosen is None:
+            chosen = self._choose(agent, override, with_images)
+            if len(self._chosen) < _REMEMBERED:
+                self._chosen[asked] = chosen
+        return chosen
+
+    def _choose(self, agent: str, override: str, with_images: bool) -> ModelChoice:
         primary, fallbacks = self._chain(agent)
         profile = ""
         if override.strip():

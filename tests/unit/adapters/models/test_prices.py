@@ -48,10 +48,12 @@ def test_updating_writes_the_whole_table_and_removes_what_is_gone(tmp_path: Path
 
 @pytest.mark.parametrize("usage", [PLAIN, CACHED, LONG], ids=["plain", "cached", "long"])
 @pytest.mark.parametrize("theirs", THEIRS)
-def test_costs_are_those_of_genai_prices_for_every_model_of_a_provider(theirs: str, usage: Usage) -> None:
+def test_costs_are_those_of_genai_prices_over_the_models_of_a_provider(theirs: str, usage: Usage) -> None:
     [provider] = [provider for provider in their_providers if provider.id == theirs]
     prices = Prices()
-    names = [f"{prefix}{model.id}" for model in provider.models for prefix in ("", "accounts/fireworks/models/")]
+    prefix = {"fireworks": "accounts/fireworks/models/"}.get(theirs, "")
+    every = 1 + len(provider.models) // 200
+    names = [f"{prefix}{model.id}" for model in provider.models[::every]]
     priced = [
         (name, cost)
         for name in names
