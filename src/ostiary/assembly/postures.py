@@ -15,7 +15,12 @@ POSTURES: Mapping[str, Mapping[str, Any]] = {
         "agents": {"defaults": {"compaction": {"atTokens": 60_000}}},
         "session": {"historyLimit": 50},
         "messages": {"inbound": {"debounceMs": 500}},
-        "tools": {"profile": "minimal", "resultMaxBytes": 8192, "exec": {"timeoutSec": 30}},
+        "tools": {
+            "profile": "minimal",
+            "alsoAllow": ["read", "ls", "find", "grep"],
+            "resultMaxBytes": 8192,
+            "exec": {"timeoutSec": 30},
+        },
     },
     "open": {
         "agents": {"defaults": {"sandbox": {"mode": "non-main"}}},

@@ -5,7 +5,6 @@ Positions are what lets an edit leave comments alone, a problem name its line, a
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Literal
 
 from ostiary.contracts.errors import ConfigInvalid
@@ -25,16 +24,18 @@ _CONTINUED = frozenset({"\n", "\r", "\r\n", "\u2028", "\u2029"})
 Scalar = str | int | float | bool | None
 
 
-@dataclass(slots=True, eq=False)
 class Node:
     """A value at `text[start:end]`. Objects have `members`, arrays have `items`, the rest has `value`."""
 
-    kind: Literal["object", "array", "scalar"]
-    start: int
-    end: int = 0
-    value: Scalar = None
-    members: list["Member"] = field(default_factory=list)
-    items: list["Node"] = field(default_factory=list)
+    __slots__ = ("end", "items", "kind", "members", "start", "value")
+
+    def __init__(self, kind: Literal["object", "array", "scalar"], start: int) -> None:
+        self.kind = kind
+        self.start = start
+        self.end = start
+        self.value: Scalar = None
+        self.members: list[Member] = []
+        self.items: list[Node] = []
 
     def member(self, name: str) -> "Member | None":
         """The last one of that name, as readers of JSON take it."""
@@ -49,13 +50,15 @@ class Node:
         return self.value
 
 
-@dataclass(slots=True, eq=False)
 class Member:
     """A key at `text[start:...]` and its value."""
 
-    name: str
-    start: int
-    node: Node
+    __slots__ = ("name", "node", "start")
+
+    def __init__(self, name: str, start: int, node: Node) -> None:
+        self.name = name
+        self.start = start
+        self.node = node
 
 
 class Json5Error(ConfigInvalid):

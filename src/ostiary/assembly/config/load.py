@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,12 @@ from ostiary.assembly.config.paths import LAST_GOOD, config_path
 from ostiary.assembly.config.problems import Path as KeyPath
 from ostiary.assembly.config.problems import Problem, refusal
 from ostiary.assembly.config.schema import Config
+from ostiary.assembly.config.section import section
 from ostiary.assembly.postures import DEFAULT, merge, preset
 from ostiary.contracts.errors import ConfigInvalid, StoreUnavailable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Source:
     """A file that was read; `digest` is empty if it does not exist."""
 
@@ -28,7 +29,7 @@ class Source:
     digest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Loaded:
     """A valid configuration. `written` is what the file itself says, references unresolved; `text` is the file."""
 
@@ -92,7 +93,7 @@ def understand(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Examined:
     """What a text says and everything that is wrong with it; `config` is None if anything is."""
 

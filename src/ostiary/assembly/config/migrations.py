@@ -1,16 +1,16 @@
 """Bringing an older file up to this version by editing its text, so that comments and references stay."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ostiary.assembly.config import edit, json5
 from ostiary.assembly.config.json5 import Node
 from ostiary.assembly.config.problems import Path, dotted
 from ostiary.assembly.config.schema import VERSION
+from ostiary.assembly.config.section import section
 from ostiary.contracts.errors import ConfigInvalid
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Migrated:
     """`notes` says what was changed, one sentence each; none means the text is as it was."""
 

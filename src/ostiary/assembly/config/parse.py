@@ -7,7 +7,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING
 from typing import Any, Literal
 
 from ostiary.assembly.config.problems import Path, Problem, dotted, nearest
@@ -34,14 +34,16 @@ _BAD: Any = object()
 _KEYS: dict[type, Mapping[str, "dataclasses.Field[Any]"]] = {}
 
 
-@dataclass(slots=True, eq=False)
 class Reading:
     """One pass over one tree: what it may look up, and what it has found wrong so far."""
 
-    environ: Mapping[str, str]
-    extensions: Extensions = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
-    warnings: list[Problem] = field(default_factory=list)
+    __slots__ = ("environ", "extensions", "problems", "warnings")
+
+    def __init__(self, environ: Mapping[str, str], extensions: Extensions | None = None) -> None:
+        self.environ = environ
+        self.extensions: Extensions = extensions or {}
+        self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
 
     def refuse(self, path: Path, message: str) -> Any:
         self.problems.append(Problem(path=path, message=message))

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ostiary.assembly.config.section import section
 from ostiary.contracts.errors import ConfigInvalid
 
 Path = tuple[str | int, ...]
@@ -11,7 +11,7 @@ Path = tuple[str | int, ...]
 _PLAIN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@section
 class Problem:
     """`message` follows the path in a sentence. `line` counts from 1; 0 is unknown."""
 

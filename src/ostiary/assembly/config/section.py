@@ -65,11 +65,11 @@ def _refuse(self: Any, name: str, *_: Any) -> None:
 def _equal(self: Any, other: Any) -> bool:
     if type(self) is not type(other):
         return False
-    return all(getattr(self, each.name) == getattr(other, each.name) for each in dataclasses.fields(self))
+    return all(getattr(self, each.name) == getattr(other, each.name) for each in dataclasses.fields(self) if each.compare)
 
 
 def _repr(self: Any) -> str:
-    shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in dataclasses.fields(self))
+    shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in dataclasses.fields(self) if each.repr)
     return f"{type(self).__name__}({shown})"
 
 

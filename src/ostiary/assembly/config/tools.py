@@ -13,7 +13,7 @@ class ToolRules:
     """Allow and deny by name, group:<name> or glob; deny wins."""
 
     profile: Profile | None = key(None, "Where to start from.")
-    allow: tuple[str, ...] = key((), "If set, only these.")
+    allow: tuple[str, ...] | None = key(None, "If set, only these; an empty list allows none.")
     deny: tuple[str, ...] = key((), "Never these.")
     also_allow: tuple[str, ...] = key((), "These besides the profile's.")
 
@@ -23,7 +23,7 @@ class AgentTools:
     """Rules for one agent, on top of the global ones: every layer must allow."""
 
     profile: Profile | None = key(None, "Where to start from.")
-    allow: tuple[str, ...] = key((), "If set, only these.")
+    allow: tuple[str, ...] | None = key(None, "If set, only these; an empty list allows none.")
     deny: tuple[str, ...] = key((), "Never these.")
     also_allow: tuple[str, ...] = key((), "These besides the profile's.")
     by_provider: Mapping[str, ToolRules] = key(factory=dict, help="Rules for a provider or a provider/model.", advanced=True)
@@ -57,7 +57,7 @@ class Tools:
     """Rules for every agent."""
 
     profile: Profile = key("minimal", "Where to start from.")
-    allow: tuple[str, ...] = key((), "If set, only these.")
+    allow: tuple[str, ...] | None = key(None, "If set, only these; an empty list allows none.")
     deny: tuple[str, ...] = key((), "Never these.")
     also_allow: tuple[str, ...] = key((), "These besides the profile's.")
     by_provider: Mapping[str, ToolRules] = key(factory=dict, help="Rules for a provider or a provider/model.", advanced=True)

@@ -183,6 +183,11 @@ def test_ids_in_lists_may_be_numbers() -> None:
     assert config({"channels": {"telegram": {"allowFrom": [123, "456"]}}}).channels["telegram"].allow_from == ("123", "456")
 
 
+def test_an_empty_list_of_allowed_tools_is_not_the_same_as_none() -> None:
+    assert config({}).tools.allow is None
+    assert config({"tools": {"allow": []}}).tools.allow == ()
+
+
 def test_a_channel_keeps_keys_that_only_it_understands() -> None:
     channel = config({"channels": {"telegram": {"botToken": "${T}", "dmPolicy": "allowlist"}}}).channels["telegram"]
     assert channel.own == {"botToken": "${T}"}
