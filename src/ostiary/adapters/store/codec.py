@@ -133,7 +133,7 @@ def _dataclass_reader(cls: type) -> Reader:
     steps = tuple((name, reader) for name, hint in hints.items() if (reader := _reader(hint)) is not None)
 
     def read(raw: Any) -> Any:
-        values = {name: value for name, value in raw.items() if name in known}
+        values = raw if raw.keys() <= known else {name: raw[name] for name in known & raw.keys()}
         for name, convert in steps:
             if name in values:
                 values[name] = convert(values[name])
