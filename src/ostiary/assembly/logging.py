@@ -18,7 +18,7 @@ from ostiary.contracts.errors import StoreUnavailable
 
 _MASKED = "[redacted]"
 _SECRETS = re.compile(
-    r"(?i)\b(bearer\s+|api[-_]?key\s*[=:]\s*|token\s*[=:]\s*|password\s*[=:]\s*|authorization\s*[=:]\s*)([^\s\"',;]{6,})"
+    r"(?i)\b(authorization\s*[=:]\s*(?:\w+\s+)?|bearer\s+|api[-_]?key\s*[=:]\s*|token\s*[=:]\s*|password\s*[=:]\s*)([^\s\"',;]{6,})"
     r"|\b(?:sk|pk|rk|xox[a-z]|gh[pousr])[-_][A-Za-z0-9_-]{12,}|\bAIza[A-Za-z0-9_-]{20,}"
 )
 _MAX_MESSAGE = 8000

@@ -125,7 +125,9 @@ def _print(answer: Any, *, as_json: bool) -> int:
 
 def _in_process(home: Path, asked: Asked) -> int:
     """Without a gateway: the same door, opened for this one request on a port of its own."""
+    from ostiary.assembly.logging import console
     from ostiary.cli.own_gateway import own_gateway
 
+    console()
     with own_gateway(home) as gateway:
         return _over_http(gateway, asked)

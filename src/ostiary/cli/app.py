@@ -9,6 +9,8 @@ import typer
 # In the order of `--help`: what a newcomer types first comes first.
 COMMANDS = ("setup", "up", "chat", "agent", "status", "sessions", "models", "config", "doctor", "logs", "completion")
 
+COMPLETE = "_OSTIARY_COMPLETE"
+
 
 def build(only: str = "") -> typer.Typer:
     """The whole command line, or the part of it that serves one command."""
@@ -41,7 +43,14 @@ def build(only: str = "") -> typer.Typer:
 def run(arguments: Sequence[str]) -> int:
     """Gives the exit code. Raises OstiaryError for what the caller puts into a sentence."""
     first = next((word for word in arguments if not word.startswith("-")), "")
-    completing = "_OSTIARY_COMPLETE" in os.environ
+    completing = COMPLETE in os.environ
+    if completing:
+        from typer.completion import completion_init
+
+        completion_init()
     command = typer.main.get_command(build("" if completing else first))
-    result = command.main(args=list(arguments), prog_name="ostiary", standalone_mode=False)
-    return result if isinstance(result, int) else 0
+    try:
+        command.main(args=list(arguments), prog_name="ostiary")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1 if end.code else 0
+    return 0

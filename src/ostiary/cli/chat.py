@@ -1,5 +1,6 @@
 """`ostiary chat`: talk in the terminal, over the same door as every other program."""
 
+import logging
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +34,8 @@ def run(session: str) -> None:
         return
     from ostiary.cli.own_gateway import own_gateway
 
+    # The screen is drawn over; what is logged goes to the file.
+    logging.getLogger().addHandler(logging.NullHandler())
     print("Starting …", end="\r", flush=True)
     with own_gateway(place) as own:
         _show(own, session)

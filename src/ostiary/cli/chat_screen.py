@@ -168,7 +168,7 @@ class ChatScreen(App[None]):
             if line["role"] == "user":
                 self._add(Static(safe(line["text"]), classes="user", markup=False))
             else:
-                self._add(Markdown(safe(line["text"]), classes="answer", open_links=False))
+                self._add(Markdown(laid_out(line["text"]), classes="answer", open_links=False))
         self._tell("ready")
 
     def _complain(self, error: OstiaryError) -> None:
@@ -198,6 +198,7 @@ class Answer:
         self._widget = Markdown("", classes="answer", open_links=False)
         self._text = ""
         self._stale = False
+        self._is_turn = False
         self._timer = screen.set_interval(0.08, self._draw)
         screen.add(self._widget)
 
@@ -213,11 +214,13 @@ class Answer:
                 self._screen.activity("thinking …  (Esc stops)")
             case "tool":
                 self._screen.activity(f"using {piece.text} …  (Esc stops)")
-            case "usage":
+            case "usage" if self._is_turn:
                 tokens = f"{piece.fields.get('prompt_tokens', 0)} in, {piece.fields.get('completion_tokens', 0)} out"
                 self._screen.learned(tokens=tokens)
             case "end":
-                self._screen.learned(model=str(piece.fields.get("model", "")))
+                self._is_turn = bool(piece.fields.get("turn"))
+                model = str(piece.fields.get("model", ""))
+                self._screen.learned(model=model if "/" in model else "")
                 if piece.fields.get("status") == "aborted":
                     self._text += "\n\n*(stopped)*"
                     self._stale = True
@@ -232,7 +235,17 @@ class Answer:
         """At most some twelve times a second: laying out Markdown for every word would be slower than the model."""
         if self._stale:
             self._stale = False
-            self._widget.update(safe(self._text))
+            self._widget.update(laid_out(self._text))
+
+
+def laid_out(text: str) -> str:
+    """Markdown in which a new line is a new line, as people and models mean it in a chat. Code is left alone."""
+    lines, fenced = [], False
+    for line in safe(text).split("\n"):
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        lines.append(line if fenced or not line.strip() else f"{line}  ")
+    return "\n".join(lines)
 
 
 def _quoted(key: str) -> str:

@@ -22,6 +22,8 @@ def register(app: "typer.Typer") -> None:
 
 def script(shell: str) -> str:
     """The script to source. Completing asks `ostiary` itself, so it is never out of date."""
-    from typer._completion_shared import get_completion_script
+    from typer.completion import get_completion_script
 
-    return get_completion_script(prog_name="ostiary", complete_var="_OSTIARY_COMPLETE", shell=shell)
+    from ostiary.cli.app import COMPLETE
+
+    return get_completion_script(prog_name="ostiary", complete_var=COMPLETE, shell=shell)

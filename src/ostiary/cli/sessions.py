@@ -192,8 +192,12 @@ def _unknown(key: str, turn: str = "") -> Exception:
 
 def _read(look: "Callable[[SqliteReader], Awaitable[T]]") -> T:
     """Works beside a running gateway: readers never block."""
-    from ostiary.assembly.gateway import open_reader
+    from ostiary.assembly.gateway import STORE, open_reader
+    from ostiary.cli.home import home
+    from ostiary.contracts.errors import BadInput
 
+    if not (home() / STORE).exists():
+        raise BadInput(f"nothing is stored in {home()} yet", hint="Say something first: `ostiary agent -m hello`.")
     return _with(open_reader, look)
 
 

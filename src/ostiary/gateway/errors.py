@@ -52,9 +52,15 @@ class ApiError(Exception):
         }
 
 
+def sentence(error: OstiaryError) -> str:
+    """What happened and what to do, as running text."""
+    said = str(error).rstrip(".") + "."
+    return f"{said} {error.hint}".strip()
+
+
 def from_error(error: OstiaryError) -> ApiError:
     """Say the error's own sentence and hint, with the status its class stands for."""
-    message = f"{error} {error.hint}".strip()
+    message = sentence(error)
     match error:
         case NotAllowed():
             return ApiError(403, message, code="not_allowed")

@@ -13,7 +13,7 @@ from ostiary.contracts.events import ModelAnswered, Recorded, Reset, TurnEnded, 
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.store import Store
 from ostiary.gateway.asgi import Receive, Scope, Send, query, read_body, respond
-from ostiary.gateway.errors import ApiError
+from ostiary.gateway.errors import ApiError, sentence
 from ostiary.gateway.limits import Limits
 from ostiary.gateway.openai_api.submission import BEARER
 
@@ -106,4 +106,4 @@ def _key(text: str) -> SessionKey:
     try:
         return SessionKey.parse(text)
     except BadInput as error:
-        raise ApiError(400, f"session: {error} {error.hint}", code="invalid_value", param="session") from None
+        raise ApiError(400, f"session: {sentence(error)}", code="invalid_value", param="session") from None

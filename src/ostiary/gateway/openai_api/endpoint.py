@@ -12,7 +12,7 @@ from ostiary.contracts.errors import BadInput, OstiaryError
 from ostiary.contracts.identity import SessionKey, is_id
 from ostiary.contracts.model import ModelCatalogue
 from ostiary.gateway.asgi import Receive, Scope, Send, header, read_body, respond
-from ostiary.gateway.errors import ApiError, from_error, from_outcome
+from ostiary.gateway.errors import ApiError, from_error, from_outcome, sentence
 from ostiary.gateway.limits import Limits
 from ostiary.gateway.openai_api import render
 from ostiary.gateway.openai_api.begin import Begun, Replied, begin, watched
@@ -54,7 +54,7 @@ class Completions:
         try:
             session = SessionKey.parse(named) if named else None
         except BadInput as error:
-            raise ApiError(400, f"X-Ostiary-Session: {error} {error.hint}", code="invalid_value") from None
+            raise ApiError(400, f"X-Ostiary-Session: {sentence(error)}", code="invalid_value") from None
         if session is not None and session.agent not in self.agents():
             raise ApiError(404, f"There is no agent {session.agent!r}.", code="model_not_found", param="model")
         key = header(scope, b"idempotency-key")
@@ -75,7 +75,7 @@ class Completions:
         try:
             return agents[0], str(self.catalogue.choose(agents[0], name).primary)
         except OstiaryError as error:
-            raise ApiError(404, f"{error} {error.hint}".strip(), code="model_not_found", param="model") from None
+            raise ApiError(404, sentence(error), code="model_not_found", param="model") from None
 
 
 class _Leaving:

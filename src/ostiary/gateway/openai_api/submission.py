@@ -11,7 +11,7 @@ from ostiary.contracts.errors import BadInput
 from ostiary.contracts.identity import OWNER, Principal, SessionKey
 from ostiary.contracts.messages import Address, Attachment, InboundMessage, UserId
 from ostiary.contracts.model import ToolSchema
-from ostiary.gateway.errors import ApiError
+from ostiary.gateway.errors import ApiError, sentence
 from ostiary.gateway.limits import Limits
 from ostiary.gateway.openai_api import images
 from ostiary.gateway.openai_api.request import (
@@ -132,7 +132,7 @@ def _named(session_for: SessionFor, agent: str, user: str) -> SessionKey:
     try:
         return session_for(agent, user)
     except BadInput as error:
-        raise ApiError(400, f"user: {error}", code="invalid_value", param="user") from None
+        raise ApiError(400, f"user: {sentence(error)}", code="invalid_value", param="user") from None
 
 
 def _after_last_answer(messages: Sequence[Message]) -> int:
