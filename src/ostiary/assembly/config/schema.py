@@ -119,7 +119,7 @@ class Plugins:
     """Plugins."""
 
     enabled: bool = key(True, "Load plugins at all.")
-    allow: tuple[str, ...] | None = key(None, "If set, only these; an empty list allows none.")
+    allow: tuple[str, ...] = key((), "If any are named, only these; enabled: false allows none.")
     deny: tuple[str, ...] = key((), "Never these.")
     entries: Mapping[str, PluginEntry] = key(factory=dict, help="By id.")
     slots: Mapping[str, str] = key(factory=dict, help="Which plugin takes a slot, such as memory; none switches it off.")
