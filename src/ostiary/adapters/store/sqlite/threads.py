@@ -3,12 +3,13 @@
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 import anyio
 
-from ostiary.contracts.errors import Busy, StoreUnavailable
+from ostiary.contracts.errors import Busy, OstiaryError, StoreUnavailable
 
 T = TypeVar("T")
 
@@ -86,12 +87,12 @@ class Threads:
         if self._closed:
             raise StoreUnavailable("The store is closed")
         job = Job(call, self._loop.create_future(), weight)
+        with self._guard:
+            if len(self._alive) < min(self._jobs + 1, self._size):
+                self._start()
+            self._queue.put(job)
         self._jobs += 1
         self._bytes += weight
-        with self._guard:
-            self._queue.put(job)
-            if len(self._alive) < min(self._jobs, self._size):
-                self._start()
         with anyio.CancelScope(shield=certain):
             result: T = await job.future
         return result
@@ -118,8 +119,13 @@ class Threads:
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._live, name=self._name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise StoreUnavailable(
+                "The system gives no more threads", hint="Close other programs, or raise the limit."
+            ) from error
         self._alive.add(thread)
-        thread.start()
 
     def _live(self) -> None:
         hand: Hand | None = None
@@ -128,12 +134,14 @@ class Threads:
                 if hand is None:
                     hand = self._hire()
                 hand.work(jobs)
-            except Exception as error:  # noqa: BLE001 - a connection that does not open fails those who wait, not the thread
+            except Exception as error:  # noqa: BLE001 - what breaks here fails those who wait, not the thread
                 for job in jobs:
-                    job.error = error
+                    job.error = error if isinstance(error, OstiaryError) else StoreUnavailable(f"The store failed: {error}")
+                # Its connection is in an unknown state: the next job gets a new one.
+                _dismiss(hand)
+                hand = None
             self._deliver(jobs)
-        if hand is not None:
-            hand.close()
+        _dismiss(hand)
 
     def _next(self) -> list[Job]:
         """Wait for work; an empty list means this thread is to end."""
@@ -183,3 +191,10 @@ class Threads:
         if self._freed is not None:
             self._freed.set()
             self._freed = None
+
+
+def _dismiss(hand: Hand | None) -> None:
+    # A connection that does not close cleanly is gone all the same, and nobody waits for it.
+    with suppress(Exception):
+        if hand is not None:
+            hand.close()

@@ -145,6 +145,21 @@ async def test_a_hand_that_cannot_be_hired_fails_those_who_wait_and_is_tried_aga
     await threads.close()
 
 
+async def test_a_hand_that_breaks_is_replaced_and_its_jobs_are_told() -> None:
+    bench = Bench()
+    threads = bench.threads()
+
+    def break_down(_: object) -> int:
+        raise ValueError("a bug")
+
+    with pytest.raises(StoreUnavailable, match="a bug"):
+        await threads.run(break_down)
+    assert bench.closed.is_set()
+    assert await threads.run(answer(1)) == 1
+    assert bench.hands == 2
+    await threads.close()
+
+
 async def test_closing_finishes_what_was_given_and_refuses_what_comes_after() -> None:
     bench = Bench()
     threads = bench.threads()
