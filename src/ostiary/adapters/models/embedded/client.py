@@ -2,7 +2,7 @@
 
 import importlib.util
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +23,7 @@ from ostiary.adapters.models.embedded.process import (
     WeightsDamaged,
     default_threads,
 )
-from ostiary.adapters.models.embedded.talk import talk, total
+from ostiary.adapters.models.embedded.talk import Talk, talk, total
 from ostiary.adapters.models.embedded.weights import PULL_COMMAND, Report, find_weights, pull
 from ostiary.adapters.models.wires.answer import MODEL_LABEL, new_call_id
 from ostiary.adapters.models.wires.wire import ListedModel
@@ -57,6 +57,7 @@ class Settings:
     idle_seconds: float = 300.0
     load_seconds: float = 120.0
     silence_seconds: float = 120.0
+    stop_seconds: float = 3.0
     queue_seconds: float = 600.0
     retry_seconds: float = 30.0
     queue: int = 16
@@ -201,8 +202,7 @@ class Embedded:
                 yield Answered(parts=(call,), stop="tool_calls", usage=spent, model=str(weights.ref))
                 return
         pieces: list[str] = []
-        asked = talk(child, self._next_number(), _body(request, weights), self._settings.silence_seconds)
-        async with asked as said, aclosing(said.text()) as texts:
+        async with self._talk(child, _body(request, weights)) as said, aclosing(said.text()) as texts:
             async for text in texts:
                 pieces.append(text)
                 yield TextDelta(text)
@@ -216,13 +216,13 @@ class Embedded:
             "max_tokens": router.MAX_TOKENS,
             "temperature": 0.0,
         }
-        async with talk(child, self._next_number(), body, self._settings.silence_seconds) as said:
+        async with self._talk(child, body) as said:
             text = "".join([piece async for piece in said.text()])
         return router.parse(text, question, request.tools), said.usage
 
-    def _next_number(self) -> int:
+    def _talk(self, child: Child, body: Mapping[str, object]) -> AbstractAsyncContextManager[Talk]:
         self._number += 1
-        return self._number
+        return talk(child, self._number, body, silence=self._settings.silence_seconds, patience=self._settings.stop_seconds)
 
     async def _weights_arriving(self, weights: Weights) -> AsyncGenerator[tuple[str, int, int], None]:
         """How far the download is, until the file is there. Raises ModelUnavailable."""
@@ -290,7 +290,9 @@ class Embedded:
 
     async def _end_child(self) -> None:
         child, self._child = self._child, None
-        self._started = anyio.Event()
+        if self._started.is_set():
+            # One that is not set may have a waiter, who must hear of the next child.
+            self._started = anyio.Event()
         if child is not None:
             await child.kill()
 

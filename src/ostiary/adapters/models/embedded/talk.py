@@ -10,19 +10,19 @@ from ostiary.adapters.models.embedded.process import Child, ChildGone
 from ostiary.contracts.errors import ContextOverflow, ModelError, ModelRejected, ModelUnavailable
 from ostiary.contracts.model import StopReason, Usage
 
-_STOP_SECONDS = 3.0
 _REASONS: Mapping[str, StopReason] = {"stop": "stop", "length": "length"}
 
 
 class Talk:
     """Iterate `text()`; afterwards `reason` and `usage` hold."""
 
-    def __init__(self, child: Child, number: int, silence: float) -> None:
+    def __init__(self, child: Child, number: int, *, silence: float, patience: float) -> None:
         self.reason: StopReason = "other"
         self.usage = Usage(cost=0.0)
         self._child = child
         self._number = number
         self._silence = silence
+        self._patience = patience
         self._ended = False
 
     async def text(self) -> AsyncGenerator[str, None]:
@@ -51,9 +51,9 @@ class Talk:
         with anyio.CancelScope(shield=True):
             try:
                 await self._child.send({"op": "stop", "id": self._number})
-                with anyio.fail_after(_STOP_SECONDS):
+                with anyio.fail_after(self._patience):
                     while not self._ended:
-                        frame = await self._child.receive(_STOP_SECONDS)
+                        frame = await self._child.receive(self._patience)
                         self._ended = frame.get("id") == self._number and ("done" in frame or "error" in frame)
             except (ChildGone, TimeoutError):
                 await self._child.kill()
@@ -72,13 +72,13 @@ class Talk:
 
 
 @asynccontextmanager
-async def talk(child: Child, number: int, body: Mapping[str, object], silence: float) -> AsyncIterator[Talk]:
+async def talk(child: Child, number: int, body: Mapping[str, object], *, silence: float, patience: float) -> AsyncIterator[Talk]:
     """Send the request; leaving early stops the model. Raises ModelUnavailable if the child is gone."""
     try:
         await child.send({"op": "chat", "id": number, "body": body})
     except ChildGone as gone:
         raise ModelUnavailable(f"The embedded model broke off: {gone}.", hint="Try again.") from None
-    begun = Talk(child, number, silence)
+    begun = Talk(child, number, silence=silence, patience=patience)
     try:
         yield begun
     finally:

@@ -53,9 +53,8 @@ async def main() -> None:
             asked += needs
             quiet += call is None
             print(f"{'ok ' if call is None else 'BAD'} {took:5.2f} s  {'asked' if needs else 'plain'} {question!r} -> {call}")
-    print(
-        f"tool {right_tool}/{len(TOOL_CASES)}, with arguments {right}/{len(TOOL_CASES)}; chat {quiet}/{len(CHAT_CASES)}, asked {asked}"
-    )
+    print(f"right tool {right_tool}, and right arguments {right}, of {len(TOOL_CASES)}")
+    print(f"no tool {quiet} of {len(CHAT_CASES)}, {asked} of which were asked about")
 
 
 if __name__ == "__main__":
