@@ -92,10 +92,18 @@ class Listed:
 
 
 def key_at(path: Path) -> bytes:
-    """Read the 32-byte key, making a random one in a 0600 file if there is none. Raises StoreRefused, StoreUnavailable."""
+    """Read the 32-byte key, making a random one in a 0600 file if there is none.
+
+    Raises StoreUnavailable, and StoreRefused if the store of the same name is there but its key is not.
+    """
     try:
         key = path.read_bytes()
     except FileNotFoundError:
+        store = path.with_suffix(".db")
+        if store.exists() and store.stat().st_size:
+            raise StoreRefused(
+                f"the key file {path} is missing, and {store} cannot be read without it", hint="Put it back from your backup."
+            ) from None
         key = _new_key(path)
     except OSError as error:
         raise StoreUnavailable(f"the key file {path} cannot be read: {error.strerror}") from error

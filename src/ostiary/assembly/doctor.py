@@ -22,11 +22,12 @@ from ostiary.contracts.errors import ConfigInvalid, OstiaryError, StoreError
 
 Level = Literal["ok", "warning", "error"]
 
-_PRIVATE = (FILE, LAST_GOOD, CREDENTIALS, CREDENTIALS_KEY, "*.key", "*.db", "bots/*/*.db", "bots/*/*.key")
+_PRIVATE = (FILE, LAST_GOOD, CREDENTIALS, CREDENTIALS_KEY, "*.key", "*.db", "bots/*/*.db", "keys/*.key")
 _LOW_DISK = 500 * 1024 * 1024
 _NO_DISK = 50 * 1024 * 1024
 _EARLIEST = 1_735_689_600  # 2025-01-01: no release is older
 _LATEST = 4_102_444_800  # 2100-01-01
+_VERIFIED = 20
 _DAY = 86_400
 _HOUR = 3600
 
@@ -70,6 +71,57 @@ def repair(home: Path, environ: Mapping[str, str]) -> list[str]:
         except OSError as error:
             done.append(f"{path.name} could not be removed: {error.strerror}.")
     return done
+
+
+def standard_checks(environ: Mapping[str, str]) -> tuple[Check, ...]:
+    """What the command line has examined besides the configuration: the store and the embedded model."""
+    return (_store, lambda home: _weights(environ))
+
+
+def _store(home: Path) -> Iterator[Finding]:
+    from ostiary.adapters.store.sqlite import load_or_create_key
+    from ostiary.assembly.gateway import STORE, STORE_KEY
+
+    path = home / STORE
+    if not path.exists():
+        yield Finding(level="ok", title="There is no store yet", detail="It is made at the first start.")
+        return
+    try:
+        key = load_or_create_key(home / STORE_KEY, unlocks=(path,))
+        sessions, broken = _sessions(path, key)
+    except StoreError as error:
+        yield Finding(level="error", title="The store cannot be used", detail=str(error), fix=error.hint)
+        return
+    yield Finding(level="ok", title=f"The store opens and holds {sessions} session{'' if sessions == 1 else 's'}")
+    for sentence in broken:
+        yield Finding(
+            level="error", title="A journal does not hold together", detail=sentence, fix="Restore a backup of the store."
+        )
+
+
+def _sessions(path: Path, key: bytes) -> tuple[int, list[str]]:
+    """How many there are (up to 10,000), and what is wrong with the journals of the twenty used last."""
+    import anyio
+
+    from ostiary.adapters.store.sqlite import open_reader
+
+    async def look() -> tuple[int, list[str]]:
+        async with open_reader(path, key) as reader:
+            records = await reader.sessions(limit=10_000)
+            found = [(record.key, await reader.verify(record.key)) for record in records[:_VERIFIED]]
+            return len(records), [f"{session}: {wrong}" for session, wrong in found if wrong]
+
+    return anyio.run(look)
+
+
+def _weights(environ: Mapping[str, str]) -> Iterator[Finding]:
+    from ostiary.adapters.models.embedded.weights import PULL_COMMAND, find_weights, weights_directory
+
+    if find_weights(weights_directory(environ)) is None:
+        detail = "It is fetched when it is first needed; a configured provider does without it."
+        yield Finding(level="ok", title="The embedded model is not here yet", detail=f"{detail} To fetch it now: {PULL_COMMAND}.")
+    else:
+        yield Finding(level="ok", title="The embedded model is here")
 
 
 def _python() -> Iterator[Finding]:

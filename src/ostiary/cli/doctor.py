@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def register(root: typer.Typer, checks: "Callable[[], Sequence[Check]] | None" = None) -> None:
-    """Add `doctor`. `checks` gives what other parts of the system examine; it is called only when the command runs."""
+    """Add `doctor`. `checks` replaces the standard ones of other parts; it is called only when the command runs."""
 
     @root.command()
     @plainly
@@ -24,11 +24,11 @@ def register(root: typer.Typer, checks: "Callable[[], Sequence[Check]] | None" =
     ) -> None:
         """Examine this installation and say what is wrong."""
         from ostiary.assembly.config.paths import state_directory
-        from ostiary.assembly.doctor import examine, repair
+        from ostiary.assembly.doctor import examine, repair, standard_checks
 
         home = state_directory(os.environ)
         done = repair(home, os.environ) if fix else []
-        findings = examine(home, os.environ, checks() if checks else ())
+        findings = examine(home, os.environ, checks() if checks else standard_checks(os.environ))
         failed = any(each.level == "error" for each in findings)
         if as_json:
             rows = [{"level": f.level, "title": f.title, "detail": f.detail, "fix": f.fix} for f in findings]

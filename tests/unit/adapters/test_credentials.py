@@ -113,6 +113,14 @@ def test_a_cut_key_file_is_refused(tmp_path: Path) -> None:
         key_at(tmp_path / "k")
 
 
+def test_a_lost_key_is_not_replaced_while_its_store_is_there(store: CredentialStore, tmp_path: Path) -> None:
+    store.set(entry())
+    (tmp_path / "credentials.key").unlink()
+    with pytest.raises(StoreRefused, match="is missing"):
+        key_at(tmp_path / "credentials.key")
+    assert not (tmp_path / "credentials.key").exists()
+
+
 def test_writers_at_the_same_time_all_succeed(store: CredentialStore) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda number: store.set(entry(f"n{number}")), range(12)))

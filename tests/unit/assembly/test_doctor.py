@@ -4,13 +4,19 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from ostiary.adapters.credentials import Credential, Secret
+from ostiary.adapters.store.sqlite import load_or_create_key, open_store
 from ostiary.assembly.config.literals import open_credentials
 from ostiary.assembly.config.load import load
 from ostiary.assembly.config.secret import CredentialReference, resolve
-from ostiary.assembly.doctor import Finding, examine, repair
+from ostiary.assembly.doctor import Finding, examine, repair, standard_checks
+from ostiary.assembly.gateway import STORE, STORE_KEY
+from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.store import SaveSession, SessionRecord
+from ostiary.kit.clock import ManualClock
 
 
 @pytest.fixture
@@ -93,10 +99,15 @@ def test_an_invalid_file_is_left_alone_by_fixing(home: Path) -> None:
 
 
 def test_a_reference_that_leads_nowhere_is_an_error(home: Path) -> None:
-    write(home, "{gateway: {auth: {token: '${GONE}'}}, models: {providers: {x: {apiKey: 'credential:gone'}}}}")
+    channels = "channels: {discord: {accounts: {a: {token: '${LOST}'}}}}"
+    write(
+        home,
+        f"{{gateway: {{auth: {{token: '${{GONE}}'}}}}, models: {{providers: {{x: {{apiKey: 'credential:gone'}}}}}}, {channels}}}",
+    )
     errors = told(examine(home, {}), "error")
     assert any("gateway.auth.token: the environment variable GONE is not set" in each for each in errors)
     assert any("models.providers.x.apiKey: the credential store has no entry 'gone'" in each for each in errors)
+    assert any("channels.discord.accounts.a.token: the environment variable LOST is not set" in each for each in errors)
 
 
 def test_a_store_with_another_key_is_explained(home: Path) -> None:
@@ -157,6 +168,36 @@ def test_other_parts_add_their_findings_and_a_broken_check_does_not_end_the_exam
         "A check could not be made. ZeroDivisionError: oh",
         f"The store of {home.name} is damaged. ",
     ]
+
+
+async def make_store(home: Path) -> Path:
+    key = load_or_create_key(home / STORE_KEY)
+    session = SessionKey("main", "main")
+    async with open_store(home / STORE, key, clock=ManualClock()) as store:
+        await store.commit([SaveSession(record=SessionRecord(key=session, created_at=1.0, updated_at=1.0))])
+    return home / STORE
+
+
+def test_the_standard_checks_open_the_store(home: Path) -> None:
+    anyio.run(make_store, home)
+    findings = examine(home, {}, standard_checks({"HOME": str(home)}))
+    assert told(findings, "error") == []
+    assert any("holds 1 session." in each for each in told(findings, "ok"))
+
+
+def test_a_store_that_lost_its_key_is_explained_and_no_key_is_made(home: Path) -> None:
+    anyio.run(make_store, home)
+    (home / STORE_KEY).unlink()
+    errors = [each for each in examine(home, {}, standard_checks({"HOME": str(home)})) if each.level == "error"]
+    assert [each.title for each in errors] == ["The store cannot be used"]
+    assert "backup" in errors[0].fix
+    assert not (home / STORE_KEY).exists()
+
+
+def test_a_damaged_store_is_explained(home: Path) -> None:
+    path = anyio.run(make_store, home)
+    path.write_bytes(b"\x5a" * 8192)
+    assert len(told(examine(home, {}, standard_checks({"HOME": str(home)})), "error")) == 1
 
 
 def test_a_file_where_the_folder_should_be_is_an_error(home: Path) -> None:

@@ -144,15 +144,21 @@ def references(config: Config) -> tuple[Reference | CredentialReference, ...]:
     return tuple(_references(config))
 
 
-def _references(value: Any) -> Iterator[Reference | CredentialReference]:
+def _references(value: Any, path: KeyPath = ()) -> Iterator[Reference | CredentialReference]:
     if isinstance(value, (Reference, CredentialReference)):
         yield value
+    elif isinstance(value, str) and path and is_sensitive(str(path[-1])):
+        # A channel's or plugin's own key: it is still as the file has it.
+        source = read_secret(value, dotted(path))
+        if not isinstance(source, LiteralSecret):
+            yield source
     elif dataclasses.is_dataclass(value):
-        for each in dataclasses.fields(value):
-            yield from _references(getattr(value, each.name))
+        for name, each in keys_of(type(value)).items():
+            yield from _references(getattr(value, each.name), (*path, name))
+        yield from _references(getattr(value, getattr(value, "open_keys", ""), None), path)
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _references(each)
+        for name, each in value.items():
+            yield from _references(each, (*path, name))
     elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from _references(each)
+        for index, each in enumerate(value):
+            yield from _references(each, (*path, index))
