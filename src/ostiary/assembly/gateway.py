@@ -26,7 +26,7 @@ from ostiary.assembly.config.secret import environment, resolve
 from ostiary.assembly.config.watch import Live, watch
 from ostiary.assembly.machine import SortableIds, SystemClock
 from ostiary.assembly.models import Models, Sources, build_models
-from ostiary.assembly.prompting import HousePrompts
+from ostiary.assembly.prompting import HousePrompts, is_private_place
 from ostiary.assembly.prompts import load_templates
 from ostiary.assembly.rules import Rules, compile_rules
 from ostiary.contracts.channel import Channel
@@ -177,7 +177,9 @@ async def open_house(
         newest = Newest(
             live=Live(loaded), rules=compile_rules(loaded.config, loaded.generation), models=build_models(loaded.config, sources)
         )
-        house = _build(home, merged, store, newest, credentials, clock, dict(channels or {}))
+        earlier = await store.sessions(limit=1, include_ephemeral=True)
+        first_session = "none of these" if earlier else ""
+        house = _build(home, merged, store, newest, credentials, clock, dict(channels or {}), first_session)
         await stack.enter_async_context(house.engine.running())
         group = await stack.enter_async_context(anyio.create_task_group())
         group.start_soon(_reload, home, environ, clock, newest, sources)
@@ -196,6 +198,7 @@ def _build(
     credentials: CredentialStore,
     clock: SystemClock,
     channels: dict[str, Channel],
+    first_session: str,
 ) -> House:
     host = Host(channels=channels)
     catalogue = NewestCatalogue(newest)
@@ -223,6 +226,7 @@ def _build(
         rules=lambda: newest.rules,
         names=lambda agent: _name_of(newest, agent),
         pushes=pushes,
+        first_session=first_session,
     )
     runner = Runner(
         sessions=sessions,
@@ -287,7 +291,13 @@ def _build(
 
 def _register_builtins(host: Host, engine: Supervisor, store: SqliteStore, newest: Newest, clock: Clock) -> None:
     config = newest.live.current.config
-    register_files(host, documents=store.documents, folder_of=folder_of, max_bytes=config.tools.result_max_bytes)
+    register_files(
+        host,
+        documents=store.documents,
+        folder_of=folder_of,
+        max_bytes=config.tools.result_max_bytes,
+        is_private=is_private_place,
+    )
     register_status(host, clock=clock, zone=newest.rules.zone, view=engine.view, shows_session=config.posture != "team")
     add_builtin_commands(host.add_command, version=__version__)
 

@@ -9,7 +9,7 @@ from ostiary.adapters.models.catalogue import AgentModels, Catalogue, CatalogueS
 from ostiary.adapters.models.fallback import Fallback, Wire
 from ostiary.adapters.models.metered import Metered
 from ostiary.adapters.models.prices import Prices
-from ostiary.adapters.models.profiles import CooldownRules, Profile, Profiles
+from ostiary.adapters.models.profiles import CooldownRules, Profile, ProfileKind, Profiles
 from ostiary.adapters.models.providers import (
     EMBEDDED,
     Cost,
@@ -48,7 +48,7 @@ class Sources:
 
 
 class StateFile:
-    """Standings of profiles in a small file; losing it costs a retry, so it is replaced without ceremony."""
+    """Standings of profiles in a small file; losing it costs a retry, so it is not synced. `save` raises OSError."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -61,11 +61,8 @@ class StateFile:
 
     def save(self, state: bytes) -> None:
         fresh = self._path.with_name(f".{self._path.name}.new")
-        try:
-            fresh.write_bytes(state)
-            fresh.replace(self._path)
-        except OSError:
-            return
+        fresh.write_bytes(state)
+        fresh.replace(self._path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,18 +98,18 @@ def build_models(config: "Config", sources: Sources) -> Models:
         known = (ref.provider, endpoint.api, endpoint.base_url)
         found = wires.get(known)
         if found is None:
-            from ostiary.adapters.models.wires import make_wire
+            from ostiary.adapters.models.wires import Compat, make_wire
 
             provider = config.models.providers.get(ref.provider)
             headers = {**endpoint.headers, **_headers(provider, sources)}
-            found = make_wire(
-                endpoint.api, fill_address(endpoint.base_url, sources.environ), headers, sources.egress, catalogue.facts
-            )
+            address = fill_address(endpoint.base_url, sources.environ)
+            compat = Compat(**endpoint.quirks) if endpoint.quirks else None  # type: ignore[arg-type]
+            found = make_wire(endpoint.api, address, headers, sources.egress, catalogue.facts, compat=compat)
             wires[known] = found
         return found
 
     fallback = Fallback(wire=wire, profiles=standing, clock=sources.clock, keyless=catalogue.keyless)
-    prices = Prices(own=catalogue.cost, free=lambda provider: provider == EMBEDDED)
+    prices = Prices(own=catalogue.cost, table=catalogue.price_table, free=catalogue.free)
     return Models(catalogue=catalogue, client=Metered(fallback, prices, sources.clock), profiles=standing)
 
 
@@ -167,19 +164,11 @@ def _provider(name: str, provider: "Provider") -> ProviderSettings:
 
 
 def _profiles(config: "Config", sources: Sources) -> list[Profile]:
-    """Named profiles, then the providers' own keys, then what the environment and the credential store hold."""
+    """Named profiles and stored keys; a provider with neither takes the key in the file, else that of the environment."""
     found: dict[str, Profile] = {}
     for name, named in config.auth.profiles.items():
         provider = canonical(named.provider)
         found[name] = Profile(id=name, provider=provider, kind=named.mode, secret=_stored(name, sources))
-    for name, settings in config.models.providers.items():
-        provider = canonical(name)
-        if settings.api_key is not None:
-            profile_id = f"{provider}:config"
-            found.setdefault(
-                profile_id,
-                Profile(id=profile_id, provider=provider, kind="api_key", secret=_configured(settings.api_key, sources)),
-            )
     for entry in sources.credentials.list():
         if entry.provider:
             profile = Profile(
@@ -190,10 +179,19 @@ def _profiles(config: "Config", sources: Sources) -> list[Profile]:
                 expires=entry.expires or None,
             )
             found.setdefault(entry.name, profile)
+    # A key that merely lies about must not rotate with the profiles the owner made on purpose.
+    chosen = {profile.provider for profile in found.values()}
+    for name, settings in config.models.providers.items():
+        provider = canonical(name)
+        if settings.api_key is not None and provider not in chosen:
+            secret = _configured(settings.api_key, sources)
+            found[f"{provider}:config"] = Profile(id=f"{provider}:config", provider=provider, kind="api_key", secret=secret)
+    chosen = {profile.provider for profile in found.values()}
     for provider, variable in environment_keys(sources.environ).items():
-        profile_id = f"{provider}:env"
-        secret = _from_environment(variable, sources)
-        found.setdefault(profile_id, Profile(id=profile_id, provider=provider, kind="api_key", secret=secret))
+        if provider not in chosen:
+            kind: ProfileKind = "token" if "TOKEN" in variable else "api_key"
+            secret = _from_environment(variable, sources)
+            found[f"{provider}:env"] = Profile(id=f"{provider}:env", provider=provider, kind=kind, secret=secret)
     return list(found.values())
 
 

@@ -29,7 +29,9 @@ REMEMBERED = 64
 
 
 class HousePrompts:
-    """Implements core.agent.context.Prompts. `rules` gives the newest generation."""
+    """Implements core.agent.context.Prompts. `rules` gives the newest generation.
+
+    `first_session` is the first conversation this house ever had ("" before it): only that one sees BOOTSTRAP.md."""
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class HousePrompts:
         rules: Callable[[], Rules],
         names: Callable[[str], str],
         pushes: Callable[[str], bool],
+        first_session: str,
     ) -> None:
         self._documents = documents
         self._tools = tools
@@ -47,6 +50,7 @@ class HousePrompts:
         self._rules = rules
         self._names = names
         self._pushes = pushes
+        self._first_session = first_session
         self._files: dict[str, tuple[float, tuple[SourceFile, ...]]] = {}
         self._made: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
 
@@ -56,14 +60,18 @@ class HousePrompts:
         files = await self._read(key.agent)
         channel = turn.started.reply_to.channel
         place = place_of(key.scope)
-        is_private = place.source not in ("group", "channel") and principal.is_owner
-        known = (rules.generation, key.agent, principal.role, place.source, channel, str(facts.ref), id(files))
+        is_private = is_private_place(key) and principal.is_owner
+        is_first = self._first_session in ("", session.name)
+        if not self._first_session:
+            self._first_session = session.name
+        known = (rules.generation, key.agent, principal.role, place.source, channel, str(facts.ref), id(files), is_first)
         found = self._made.get(known)
         if found is not None:
             self._made.move_to_end(known)
             return found
         specs = self._visible(key, turn, rules)
-        made = self._make(rules, key, specs, files, facts, is_private=is_private, source=place.source, channel=channel)
+        chosen = select(files, is_private=is_private, is_subagent=place.source == "subagent", is_first_run=is_first)
+        made = self._make(rules, key, specs, chosen, facts, source=place.source, channel=channel)
         self._made[known] = made
         while len(self._made) > REMEMBERED:
             self._made.popitem(last=False)
@@ -87,19 +95,17 @@ class HousePrompts:
         files: tuple[SourceFile, ...],
         facts: ModelFacts,
         *,
-        is_private: bool,
         source: str,
         channel: str,
     ) -> Prepared:
-        is_subagent = source == "subagent"
-        mode: Mode = "minimal" if is_subagent or facts.ref.provider == EMBEDDED else "full"
+        mode: Mode = "minimal" if source == "subagent" or facts.ref.provider == EMBEDDED else "full"
         pushes = self._pushes(channel)
         inputs = PromptInputs(
             prompts=load_prompts(),
             mode=mode,
             name=self._names(key.agent),
             tools=tuple(spec.schema for spec in specs),
-            files=select(files, is_private=is_private, is_subagent=is_subagent),
+            files=files,
             time_zone=rules.zone_name,
             has_envelopes=pushes,
             may_be_silent=pushes and source in ("group", "channel"),
@@ -113,6 +119,7 @@ class HousePrompts:
             schemas=schemas,
             schemas_digest=hashlib.sha256(schemas).hexdigest(),
             report={**prefix.report, "window": facts.context_window},
+            label=prefix.label,
         )
 
     async def _read(self, agent: str) -> tuple[SourceFile, ...]:
@@ -126,3 +133,8 @@ class HousePrompts:
             files = known[1]
         self._files[agent] = (now, files)
         return files
+
+
+def is_private_place(key: SessionKey) -> bool:
+    """Not a group or a room: nobody but the sender reads along."""
+    return place_of(key.scope).source not in ("group", "channel")

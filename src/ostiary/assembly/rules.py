@@ -1,16 +1,19 @@
 """From one generation of the configuration to the rules that core reads. Pure; raises ConfigInvalid or BadInput."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from ostiary.contracts.errors import ConfigInvalid
 from ostiary.contracts.policy import Action, Decision
 from ostiary.core.agent.run import RunRules
 from ostiary.core.agent.tool_calls import ToolLimits
-from ostiary.core.policy.layers import Judge, Layer, combine, list_layer, owner_layer, profile_layer
+from ostiary.core.policy.layers import Judge, Layer, list_layer
+from ostiary.core.policy.layers import Rules as ToolRules
+from ostiary.core.policy.layers import compile_rules as compile_tool_rules
 from ostiary.core.routing.access import SpeakPolicy
 from ostiary.core.routing.bindings import AgentEntry, Binding, compile_bindings, default_agent, peer_from
 from ostiary.core.routing.desk import DeskRules
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from ostiary.assembly.config.agents import Binding as ConfiguredBinding
     from ostiary.assembly.config.conversation import Channel, Reset
     from ostiary.assembly.config.schema import Config
+    from ostiary.assembly.config.tools import AgentTools
 
 _TYPES: Mapping[str, SessionType] = {"direct": "direct", "group": "group", "channel": "group", "thread": "thread"}
 
@@ -50,7 +54,7 @@ class Rules:
     response_prefix: str
 
 
-def compile_rules(config: "Config", generation: int) -> Rules:
+def compile_rules(config: "Config", generation: int, *, plugin_tools: frozenset[str] = frozenset()) -> Rules:
     agents = tuple(AgentEntry(id=agent.id, default=agent.default) for agent in config.agents.list)
     zone_name, zone = _zone(config.agents.defaults.user_timezone)
     defaults = config.agents.defaults
@@ -70,7 +74,7 @@ def compile_rules(config: "Config", generation: int) -> Rules:
         send=_send(config),
         zone=zone,
         zone_name=zone_name,
-        judge=_judge(config),
+        judge=_judge(config, plugin_tools),
         tool_limits=ToolLimits(result_chars=config.tools.result_max_bytes),
         response_prefix=config.messages.response_prefix,
     )
@@ -147,21 +151,22 @@ def _send(config: "Config") -> SendPolicy:
     )
 
 
-def _judge(config: "Config") -> Judge:
+def _judge(config: "Config", plugin_tools: frozenset[str]) -> Judge:
     tools = config.tools
-    narrowing = [
-        ("global", list_layer("global", allow=tools.allow or None, deny=tools.deny)),
-        ("owner", owner_layer),
-    ]
-    for agent in config.agents.list:
-        rules = agent.tools
-        if rules.allow or rules.deny:
-            layer = list_layer(f"agent {agent.id}", allow=rules.allow or None, deny=rules.deny)
-            narrowing.append((f"agent {agent.id}", _only_for(agent.id, layer)))
-    return combine(("profile", profile_layer(tools.profile, tools.also_allow)), narrowing)
+    own = [(f"agent {agent.id}", _agent_layer(agent.id, agent.tools, plugin_tools)) for agent in config.agents.list]
+    rules = ToolRules(
+        profile=tools.profile,
+        also_allow=tools.also_allow,
+        allow=tools.allow or None,
+        deny=tools.deny,
+        plugin_tools=plugin_tools,
+    )
+    return compile_tool_rules(rules, own)
 
 
-def _only_for(agent: str, layer: Layer) -> Layer:
+def _agent_layer(agent: str, tools: "AgentTools", plugin_tools: frozenset[str]) -> Layer:
+    layer = list_layer(f"agent {agent}", allow=tools.allow or None, deny=tools.deny, plugin_tools=plugin_tools)
+
     def narrow(action: Action) -> Decision | None:
         return layer(action) if action.session.agent == agent else None
 
@@ -169,12 +174,19 @@ def _only_for(agent: str, layer: Layer) -> Layer:
 
 
 def _zone(name: str) -> tuple[str, tzinfo]:
-    if not name:
-        local = datetime.now().astimezone().tzinfo
-        assert local is not None
-        return str(local), local
+    name = name or local_zone_name()
     try:
         return name, ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError) as error:
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         sentence = f"agents.defaults.userTimezone: {name!r} is not a time zone"
         raise ConfigInvalid(sentence, problems=(sentence,), hint="Use a name such as Europe/Berlin.") from error
+
+
+def local_zone_name() -> str:
+    """The machine's zone by its lasting name: an offset alone would be wrong after the next change of the clocks."""
+    named = os.environ.get("TZ", "").lstrip(":")
+    if named and named in available_timezones():
+        return named
+    target = os.path.realpath("/etc/localtime")
+    _, found, name = target.partition("zoneinfo/")
+    return name if found else "UTC"

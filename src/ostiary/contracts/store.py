@@ -98,7 +98,9 @@ class Accept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkInbox:
-    """A row that is `done` gives up its payload and keeps its key. `ready_at` moves a debounce deadline."""
+    """A row that is `done` gives up its payload and keeps its key. `ready_at` moves a debounce deadline.
+
+    Raises Conflict for a row that is not there or is done already."""
 
     ids: tuple[int, ...]
     state: InboxState | None = None
@@ -325,6 +327,10 @@ class Store(Protocol):
     async def blob(self, digest: str) -> bytes | None: ...
 
     async def outbox_item(self, key: str) -> OutboxItem | None: ...
+
+    async def sweep(self, now: float) -> int:
+        """Remove what has expired (old keys of finished messages, values), a bounded amount per call; gives how many rows."""
+        ...
 
 
 class Documents(Protocol):

@@ -28,7 +28,7 @@ from ostiary.core.routing.queue import QueueRules
 from ostiary.core.routing.scopes import ScopeRules
 from ostiary.core.routing.supervisor import Supervisor
 from ostiary.core.sessions.pen import Sessions
-from ostiary.core.sessions.session import Session, Turn
+from ostiary.core.sessions.session import SYSTEM_LABEL, Session, Turn
 
 FACTS = ModelFacts(ref=ModelRef("kit", "scripted"), name="scripted")
 
@@ -67,6 +67,7 @@ class PlainPrompts:
             schemas=schemas,
             schemas_digest=hashlib.sha256(schemas).hexdigest(),
             report={"prompt": {"characters": len(self.prefix), "tokens": 4}},
+            label=SYSTEM_LABEL,
         )
 
 

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast, get_args
 
-from ostiary.contracts.content import Image, Message, Text, ToolMessage, UserMessage
+from ostiary.contracts.content import Image, Label, Message, Text, ToolMessage, UserMessage
 from ostiary.contracts.model import ModelChoice, ModelFacts, ModelRequest, ThinkingLevel, ToolSchema
 from ostiary.contracts.store import Store
 from ostiary.contracts.tool import ToolSpec
+from ostiary.core.agent.prompt import turn_note
 from ostiary.core.sessions.session import Session, Turn
 
 CHARACTERS_PER_TOKEN = 3.6
@@ -15,7 +16,7 @@ CHARACTERS_PER_TOKEN = 3.6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """The stable prefix and the tools it speaks of; digests name the stored texts."""
+    """The stable prefix and the tools it speaks of; digests name the stored texts. `label`: whose words it consists of."""
 
     prefix: str
     digest: str
@@ -23,6 +24,7 @@ class Prepared:
     schemas: bytes
     schemas_digest: str
     report: Mapping[str, object]
+    label: Label
 
 
 class Prompts(Protocol):
@@ -55,9 +57,10 @@ def build_request(
     schemas = tuple(spec.schema for spec in (offered_tools(prepared.tools, client).values() if client else prepared.tools))
     max_tokens = started.directives.get("max_tokens", "")
     temperature = started.directives.get("temperature", "")
+    note = turn_note(instructions=started.instructions)
     return ModelRequest(
         choice=choice,
-        system=(prepared.prefix, started.instructions) if started.instructions else (prepared.prefix,),
+        system=(prepared.prefix, note) if note else (prepared.prefix,),
         messages=viewable(session.messages) if not facts.sees_images else tuple(session.messages),
         tools=schemas,
         thinking=cast(ThinkingLevel, thinking if thinking in get_args(ThinkingLevel) else "off"),

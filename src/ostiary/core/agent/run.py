@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import anyio
 
 from ostiary.contracts.clock import Clock
-from ostiary.contracts.content import AnswerPart, Text, ToolCall
+from ostiary.contracts.content import AnswerPart, Label, Text, ToolCall
 from ostiary.contracts.errors import BadInput, ContextOverflow, ModelError, ModelUnavailable
 from ostiary.contracts.events import (
     Delta,
@@ -110,6 +110,7 @@ class Asked:
     request: ModelRequest
     offered: Mapping[str, ToolSpec]
     step: int
+    label: Label
 
 
 class Outgoing(Protocol):
@@ -236,7 +237,8 @@ class Runner:
             ),
             turn=turn.id,
         )
-        return Asked(request=request, offered=offered_tools(prepared.tools, turn.started.client_tools), step=step)
+        offered = offered_tools(prepared.tools, turn.started.client_tools)
+        return Asked(request=request, offered=offered, step=step, label=session.label.join(prepared.label))
 
     def _begin(self, pen: Pen, job: Job, batch: Batch) -> None:
         first = batch.items[0]
@@ -347,10 +349,10 @@ class Runner:
 
     async def _record(self, job: Job, asked: Asked, answered: Answered, seconds: float) -> bool:
         async with self._sessions.pen(job.key) as pen:
-            session, turn = pen.session, pen.session.turn
+            turn = pen.session.turn
             if turn is None or turn.id != job.turn:
                 return True
-            parts = self._parts(answered, asked, session, turn.id)
+            parts = self._parts(answered, asked, turn.id)
             pen.add(
                 ModelAnswered(
                     step=asked.step,
@@ -360,7 +362,7 @@ class Runner:
                     model=answered.model,
                     profile=answered.profile,
                     seconds=seconds,
-                    label=session.label,
+                    label=asked.label,
                 ),
                 turn=turn.id,
             )
@@ -377,7 +379,7 @@ class Runner:
             await pen.commit()
             return True
 
-    def _parts(self, answered: Answered, asked: Asked, session: Session, turn: str) -> tuple[AnswerPart, ...]:
+    def _parts(self, answered: Answered, asked: Asked, turn: str) -> tuple[AnswerPart, ...]:
         """The answer as it is kept: labelled by what the model had read, calls recovered from text, ids unique."""
         parts = answered.parts
         if asked.offered and not any(isinstance(part, ToolCall) for part in parts):
@@ -387,7 +389,7 @@ class Runner:
         for place, part in enumerate(parts):
             match part:
                 case Text():
-                    kept.append(replace(part, label=session.label))
+                    kept.append(replace(part, label=asked.label))
                 case ToolCall(id=call_id):
                     if not call_id or call_id in seen:
                         call_id = f"call_{turn[-8:]}_{asked.step}_{place}"

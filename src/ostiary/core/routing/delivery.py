@@ -34,6 +34,14 @@ class DeliveryRules:
     send_seconds: float = 60.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """Try once more, not before `wait` seconds."""
+
+    wait: float
+    may_have_arrived: bool
+
+
 class Delivery:
     def __init__(
         self,
@@ -107,60 +115,54 @@ class Delivery:
     async def _drain(self, address: Address) -> None:
         queue = self._queues[address]
         while queue:
-            wait = await self._deliver(queue[0])
-            if wait is None:
+            again = await self._deliver(queue[0])
+            if again is None:
                 queue.popleft()
             else:
-                queue[0] = await self._later(queue[0], wait)
+                queue[0] = await self._later(queue[0], again)
         del self._queues[address]
 
-    async def _deliver(self, item: OutboxItem) -> float | None:
-        """None when there is nothing left to do for it, else the shortest wait before the next try."""
+    async def _deliver(self, item: OutboxItem) -> Again | None:
+        """None when there is nothing left to do for it."""
         channel = self._channels.get(item.message.address.channel)
-        try:
-            if channel is None:
-                await self._mark(item, "failed", error=f"there is no channel {item.message.address.channel}")
-                return None
-            return await self._attempt(channel, item)
-        except StaleLease:
-            raise
-        except StoreError as error:
-            log.warning("delivery of %s waits: %s", item.message.key, error)
-            return 0.0
-
-    async def _attempt(self, channel: Channel, item: OutboxItem) -> float | None:
+        if channel is None:
+            return await self._settle(item, "failed", error=f"there is no channel {item.message.address.channel}")
         if not channel.capabilities.idempotent_send:
-            await self._mark(item, "sending")
+            begun = await self._settle(item, "sending")
+            if begun is not None:
+                return replace(begun, may_have_arrived=False)
         try:
             with anyio.fail_after(self._rules.send_seconds):
                 receipt = await channel.send(item.message)
         except (ChannelUnavailable, TimeoutError) as error:
             if item.attempts and self._clock.now() - item.next_at > self._rules.give_up:
-                await self._mark(item, "failed", error=str(error) or "time-out")
-                return None
-            return getattr(error, "retry_after", None) or 0.0
+                return await self._settle(item, "failed", error=str(error) or "time-out")
+            wait = getattr(error, "retry_after", None) or 0.0
+            return Again(wait=wait, may_have_arrived=isinstance(error, TimeoutError))
         except ChannelMisconfigured as error:
-            await self._mark(item, "failed", error=str(error))
-            return None
+            return await self._settle(item, "failed", error=str(error))
         except Exception as error:
             # A broken channel must not stop the others; what it could not send is recorded as failed.
             log.exception("channel %s failed", channel.name)
-            await self._mark(item, "failed", error=type(error).__name__)
-            return None
-        await self._mark(item, "sent", receipt=receipt.message_id)
+            return await self._settle(item, "failed", error=type(error).__name__)
+        return await self._settle(item, "sent", receipt=receipt.message_id)
+
+    async def _settle(self, item: OutboxItem, state: OutboxState, *, error: str = "", receipt: str = "") -> Again | None:
+        """Record it. If the store will not write, the send is tried again, and by then it may have arrived once."""
+        mark = MarkOutbox(key=item.message.key, state=state, attempts=item.attempts + 1, error=error[:500], receipt=receipt)
+        try:
+            await self._sessions.write([mark])
+        except StaleLease:
+            raise
+        except StoreError as refused:
+            log.warning("delivery of %s waits: %s", item.message.key, refused)
+            return Again(wait=0.0, may_have_arrived=True)
         return None
 
-    async def _mark(self, item: OutboxItem, state: OutboxState, *, error: str = "", receipt: str = "") -> None:
-        mark = MarkOutbox(
-            key=item.message.key,
-            state=state,
-            attempts=item.attempts + 1,
-            error=error[:500],
-            receipt=receipt,
-        )
-        await self._sessions.write([mark])
-
-    async def _later(self, item: OutboxItem, shortest: float) -> OutboxItem:
+    async def _later(self, item: OutboxItem, again: Again) -> OutboxItem:
         wait = min(self._rules.first_wait * 2 ** min(item.attempts, 16), self._rules.longest_wait)
-        await self._clock.sleep(max(shortest, wait * (1 + self._jitter())))
-        return replace(item, attempts=item.attempts + 1, next_at=item.next_at or self._clock.now())
+        await self._clock.sleep(max(again.wait, wait * (1 + self._jitter())))
+        message = item.message
+        if again.may_have_arrived and not message.possible_duplicate:
+            message = replace(message, possible_duplicate=True)
+        return replace(item, message=message, attempts=item.attempts + 1, next_at=item.next_at or self._clock.now())

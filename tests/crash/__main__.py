@@ -1,0 +1,3 @@
+from tests.crash.random_kills import main
+
+main()
