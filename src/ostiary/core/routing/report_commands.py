@@ -33,7 +33,7 @@ async def context(call: CommandCall) -> CommandReply:
     if word not in ("list", "detail"):
         raise BadInput(f"/context does not know {call.args[:40]!r}", hint="Use /context list or /context detail.")
     seen = await call.controls.view(call.session)
-    if not seen.context_report:
+    if "prompt" not in seen.context_report:
         return CommandReply(text="Nothing has been sent to the model yet in this conversation.")
     return CommandReply(text=format_context(seen.context_report, detailed=word == "detail"))
 
@@ -88,7 +88,7 @@ async def usage(call: CommandCall) -> CommandReply:
 
 async def tools(call: CommandCall) -> CommandReply:
     seen = await call.controls.view(call.session)
-    if not seen.context_report:
+    if "prompt" not in seen.context_report:
         return CommandReply(text="No tools have been sent to the model yet in this conversation.")
     offered = _sized(seen.context_report.get("tools"))
     if not offered:
@@ -97,6 +97,8 @@ async def tools(call: CommandCall) -> CommandReply:
 
 
 def usage_line(used: Usage) -> str:
+    if not (used.input or used.output or used.cache_read or used.cache_write):
+        return "nothing yet"
     parts = [f"{used.input:,} tokens in", f"{used.output:,} out"]
     if used.cache_read or used.cache_write:
         parts.append(f"cache {used.cache_read:,} read, {used.cache_write:,} written")

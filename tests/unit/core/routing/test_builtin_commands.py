@@ -121,7 +121,7 @@ async def test_status_tells_model_context_state_usage_and_settings() -> None:
 
 
 async def test_status_survives_a_model_that_is_gone() -> None:
-    house = House(controls=RecordingControls(settings={"model": "gone/away"}, waiting_for="approval", usage=Usage()))
+    house = House(controls=RecordingControls(settings={"model": "gone/away"}, waiting_for="approval", usage=Usage(input=1)))
     reply = await house.says("/status")
     assert "`gone/away`" in reply
     assert "waiting for approval" in reply
@@ -152,8 +152,10 @@ async def test_context_detail_ranks_tools_by_size() -> None:
     )
 
 
-async def test_context_before_the_first_turn_says_so() -> None:
-    house = House(controls=RecordingControls(report={}))
+@pytest.mark.parametrize("report", [{}, {"history": {"messages": 0, "tokens": 1}}])
+async def test_context_before_the_first_turn_says_so(report: dict[str, object]) -> None:
+    house = House(controls=RecordingControls(report=report, usage=Usage()))
+    assert "**Used** nothing yet" in await house.says("/status")
     assert "Nothing has been sent" in await house.says("/context list")
     assert "No tools have been sent" in await house.says("/tools")
 
