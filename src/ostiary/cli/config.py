@@ -43,7 +43,7 @@ def plainly(command: Callable[P, R]) -> Callable[P, R]:
 def fail(error: OstiaryError) -> NoReturn:
     problems = error.problems if isinstance(error, ConfigInvalid) else ()
     if len(problems) > 1:
-        typer.echo(f"error: {str(error).partition(':')[0]}:", err=True)
+        typer.echo(f"error: {str(error).partition(problems[0])[0]}", err=True)
         for problem in problems:
             typer.echo(f"  {problem}", err=True)
     else:
@@ -144,13 +144,15 @@ def set_(
 @plainly
 def unset(path: Annotated[str, typer.Argument(help="For example gateway.port.")]) -> None:
     """Remove one value from the file, so that its default holds again."""
+    from ostiary.assembly.config import edit
     from ostiary.assembly.config.change import unset_key
-    from ostiary.assembly.config.explain import covers
+    from ostiary.assembly.config.files import read_text
+    from ostiary.assembly.config.paths import config_path
     from ostiary.assembly.config.problems import parse_path
 
     steps = parse_path(path)
-    before = _loaded()
-    if not covers(before.written, steps):
+    text = read_text(config_path(_home(), os.environ))
+    if text is None or edit.source_at(text, steps) is None:
         raise BadInput(f"the file does not set {path}", hint="See where values come from: ostiary config show --explain")
     unset_key(_home(), os.environ, steps)
     typer.echo(f"Removed {path}.")

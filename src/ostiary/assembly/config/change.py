@@ -9,6 +9,7 @@ from ostiary.assembly.config.load import Loaded, keep_backup, remember_good, und
 from ostiary.assembly.config.parse import Extensions
 from ostiary.assembly.config.paths import LOCK, config_path
 from ostiary.assembly.config.problems import Path as KeyPath
+from ostiary.assembly.config.problems import abridged
 from ostiary.contracts.errors import ConfigInvalid
 
 EMPTY = "{\n}\n"
@@ -30,7 +31,7 @@ def change(
             loaded = understand(text, environ, source=path, extensions=extensions)
         except ConfigInvalid as error:
             raise ConfigInvalid(
-                f"nothing was changed, because the file would be invalid: {'; '.join(error.problems)}",
+                f"nothing was changed, because the file would be invalid: {abridged(error.problems)}",
                 problems=error.problems,
                 hint="See what is allowed: docs/reference/configuration.md, or ostiary config schema",
             ) from error

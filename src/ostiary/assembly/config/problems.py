@@ -68,12 +68,17 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return lowered[found[0]] if found else ""
 
 
+def abridged(sentences: tuple[str, ...]) -> str:
+    """The first of them, and that there are more."""
+    return sentences[0] if len(sentences) == 1 else f"{sentences[0]} and {len(sentences) - 1} more"
+
+
 def refusal(problems: Iterable[Problem], source: str) -> ConfigInvalid:
-    """One error that carries every problem."""
+    """One error that carries every problem; its own sentence holds the first."""
     sentences = tuple(str(each) for each in problems)
     count = "one problem" if len(sentences) == 1 else f"{len(sentences)} problems"
     return ConfigInvalid(
-        f"{source} has {count}: {'; '.join(sentences)}",
+        f"{source} has {count}: {abridged(sentences)}",
         problems=sentences,
         hint="Correct the file, then run: ostiary config validate",
     )

@@ -49,6 +49,12 @@ def test_set_get_and_unset_work_on_the_file(run: Shell) -> None:
     assert run("config", "get", "gateway.port").stdout.strip() == "18789"
 
 
+def test_unset_mends_an_invalid_file(run: Shell) -> None:
+    run.file.write_text("{zap: 1}")
+    assert run("config", "unset", "zap").exit_code == 0
+    assert run("config", "validate").exit_code == 0
+
+
 def test_a_text_that_looks_like_a_number_can_be_forced(run: Shell) -> None:
     assert run("config", "set", "--text", "messages.responsePrefix", "42").exit_code == 0
     assert run("config", "get", "--json", "messages.responsePrefix").stdout.strip() == '"42"'
