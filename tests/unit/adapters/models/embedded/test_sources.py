@@ -13,7 +13,8 @@ import pytest
 from anyio.abc import SocketStream
 
 from ostiary.adapters.models.embedded.catalogue import Piece, Weights
-from ostiary.adapters.models.embedded.sources import OfficialAddress, PackageIndex, SourceFailed
+from ostiary.adapters.models.embedded.source import SourceFailed
+from ostiary.adapters.models.embedded.sources import OfficialAddress, PackageIndex
 
 HALVES = (b"a" * 5000, b"b" * 3000)
 BYTES = b"".join(HALVES)

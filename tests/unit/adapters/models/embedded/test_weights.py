@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from ostiary.adapters.models.embedded.catalogue import Weights
-from ostiary.adapters.models.embedded.sources import Progress, SourceFailed
+from ostiary.adapters.models.embedded.source import Progress, SourceFailed
 from ostiary.adapters.models.embedded.weights import find_weights, pull, weights_directory
 from ostiary.contracts.errors import ModelUnavailable
 
