@@ -99,6 +99,12 @@ class Body(_Strict):
     temperature: float | None = None
     thinking: _ThinkingConfig | None = None
     output_config: _OutputConfig | None = None
+    stop_sequences: list[str] | None = None
+    tool_choice: Any = None
+    top_k: int | None = None
+    top_p: float | None = None
+    metadata: dict[str, str] | None = None
+    service_tier: str | None = None
 
 
 def check_body(body: Body) -> None:

@@ -115,6 +115,13 @@ class _GenerationConfig(_Strict):
     maxOutputTokens: int | None = None
     temperature: float | None = None
     thinkingConfig: _ThinkingConfig | None = None
+    topP: float | None = None
+    topK: int | None = None
+    seed: int | None = None
+    stopSequences: list[str] | None = None
+    candidateCount: Literal[1] = 1
+    responseMimeType: str | None = None
+    responseSchema: Any = None
 
 
 class _Body(_Strict):
@@ -122,6 +129,9 @@ class _Body(_Strict):
     systemInstruction: _SystemInstruction | None = None
     tools: list[_Tools] | None = None
     generationConfig: _GenerationConfig | None = None
+    toolConfig: Any = None
+    safetySettings: Any = None
+    cachedContent: str | None = None
 
 
 class GeminiSpeech:

@@ -83,6 +83,10 @@ class _Options(_Strict):
     num_ctx: int | None = None
     num_predict: int | None = None
     temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    stop: list[str] | None = None
 
 
 class _Body(_Strict):
@@ -92,6 +96,8 @@ class _Body(_Strict):
     tools: list[_Tool] | None = None
     think: bool | Literal["low", "medium", "high"] | None = None
     options: _Options | None = None
+    format: Any = None
+    keep_alive: str | float | None = None
 
 
 class OllamaSpeech:

@@ -92,6 +92,14 @@ class _Body(_Strict):
     max_output_tokens: int | None = None
     temperature: float | None = None
     prompt_cache_key: str | None = None
+    top_p: float | None = None
+    tool_choice: Any = None
+    parallel_tool_calls: bool | None = None
+    text: Any = None
+    truncation: Literal["auto", "disabled"] | None = None
+    user: str | None = None
+    metadata: dict[str, str] | None = None
+    service_tier: str | None = None
 
 
 class OpenAIResponsesSpeech:

@@ -114,7 +114,8 @@ class ModelServer:
                 await reply.holds[place].wait()
             if reply.cut_after is not None and sent + len(event) >= reply.cut_after:
                 await response.write(event[: reply.cut_after - sent])
-                request.transport.close()
+                if request.transport is not None:
+                    request.transport.close()
                 return response
             await response.write(event)
             sent += len(event)

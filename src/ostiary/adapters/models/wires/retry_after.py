@@ -9,7 +9,9 @@ from email.utils import parsedate_to_datetime
 _LONGEST = 7 * 24 * 3600.0
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PIECE = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_IN_WORDS = re.compile(r"(?:try again|retry|wait)[^.\d]{0,40}?((?:\d+(?:\.\d+)?(?:ms|s|m|h)\b)+|\d+(?:\.\d+)? ?seconds?)", re.I)
+_IN_WORDS = re.compile(
+    r"(?:try again|retry|wait)[^.\d]{0,40}?((?:\d+(?:\.\d+)?(?:ms|s|m|h))+(?![a-z])|\d+(?:\.\d+)? ?seconds?)", re.I
+)
 _EPOCH = 1_000_000_000.0
 _EPOCH_MS = 1_000_000_000_000.0
 
