@@ -45,7 +45,7 @@ def run(arguments: Sequence[str]) -> int:
     first = next((word for word in arguments if not word.startswith("-")), "")
     completing = COMPLETE in os.environ
     if completing:
-        from typer.completion import completion_init
+        from typer._completion_classes import completion_init
 
         completion_init()
     command = typer.main.get_command(build("" if completing else first))

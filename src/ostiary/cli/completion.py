@@ -22,7 +22,7 @@ def register(app: "typer.Typer") -> None:
 
 def script(shell: str) -> str:
     """The script to source. Completing asks `ostiary` itself, so it is never out of date."""
-    from typer.completion import get_completion_script
+    from typer._completion_shared import get_completion_script
 
     from ostiary.cli.app import COMPLETE
 
