@@ -11,11 +11,12 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ostiary.contracts.errors import BadInput, StoreRefused, StoreUnavailable
+from ostiary.contracts.records import dataclass
 
 if TYPE_CHECKING:
     import apsw

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +18,7 @@ from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY, FILE, LA
 from ostiary.assembly.config.problems import dotted
 from ostiary.assembly.config.secret import environment, resolve
 from ostiary.contracts.errors import ConfigInvalid, OstiaryError, StoreError
+from ostiary.contracts.records import dataclass
 
 Level = Literal["ok", "warning", "error"]
 

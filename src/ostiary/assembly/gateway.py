@@ -5,7 +5,6 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,7 @@ from ostiary.contracts.errors import ConfigInvalid, OstiaryError
 from ostiary.contracts.messages import Address
 from ostiary.contracts.model import ModelChoice, ModelEvent, ModelFacts, ModelRef, ModelRequest
 from ostiary.contracts.policy import Action, Decision
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import InboxItem
 from ostiary.core.agent.bootstrap import BOOTSTRAP, folder_of, setup_writes
 from ostiary.core.agent.prompt import Envelope, wrap

@@ -1,7 +1,6 @@
 """Puts the models together: the catalogue of one generation, profiles, wires, fallback, prices, the embedded model."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from ostiary.assembly.config.secret import SecretSource, resolve
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import ConfigInvalid, ModelMisconfigured
 from ostiary.contracts.model import ModelClient, ModelRef
+from ostiary.contracts.records import dataclass
 
 if TYPE_CHECKING:
     from ostiary.adapters.credentials import CredentialStore

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from ostiary.contracts.errors import ConfigInvalid
 from ostiary.contracts.policy import Action, Decision
+from ostiary.contracts.records import dataclass
 from ostiary.core.agent.run import RunRules
 from ostiary.core.agent.tool_calls import ToolLimits
 from ostiary.core.policy.layers import Judge, Layer, list_layer

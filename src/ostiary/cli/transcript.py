@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ostiary.contracts.content import (
@@ -18,6 +17,7 @@ from ostiary.contracts.content import (
     UserMessage,
 )
 from ostiary.contracts.errors import BadInput
+from ostiary.contracts.records import dataclass
 
 FORMAT = "ostiary-transcript"
 VERSION = 1

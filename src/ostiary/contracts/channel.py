@@ -1,11 +1,11 @@
 """The port to channels. Facts are data; another ability is another small Protocol."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.messages import InboundMessage, OutboundMessage, Receipt
+from ostiary.contracts.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
 """What a conversation consists of: parts with the label that says where they came from."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
+
+from ostiary.contracts.records import dataclass
 
 
 class Trust(StrEnum):

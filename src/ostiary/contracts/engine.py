@@ -5,7 +5,7 @@ Turns belong to the engine, never to a request: a door submits and watches, and 
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 from ostiary.contracts.channel import Accepted
@@ -14,6 +14,7 @@ from ostiary.contracts.events import Shown, TurnStatus
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import InboundMessage
 from ostiary.contracts.model import ToolSchema, Usage
+from ostiary.contracts.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,13 +5,14 @@ Payloads may be erased: `Erased` then stands in their place and the hash chain s
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from ostiary.contracts.content import AnswerPart, Image, Label, Message, UserPart
 from ostiary.contracts.identity import Principal
 from ostiary.contracts.messages import Address
 from ostiary.contracts.model import ToolSchema, Usage
+from ostiary.contracts.records import dataclass
 
 TurnStatus = Literal["completed", "failed", "aborted", "timeout"]
 ToolFate = Literal["done", "refused", "skipped", "interrupted", "unanswered"]

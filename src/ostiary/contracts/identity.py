@@ -1,10 +1,10 @@
 """Who speaks, and which conversation they are in. Identity is a type; it becomes a string in one place."""
 
 import re
-from dataclasses import dataclass
 
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.messages import Address, UserId
+from ostiary.contracts.records import dataclass
 
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _MAX_SCOPE = 512

@@ -1,7 +1,8 @@
 """What comes in from channels and what goes out to them."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from ostiary.contracts.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

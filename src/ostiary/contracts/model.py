@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 from ostiary.contracts.content import AnswerPart, Message
 from ostiary.contracts.errors import BadInput
+from ostiary.contracts.records import dataclass
 
 ThinkingLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
 StopReason = Literal["stop", "tool_calls", "length", "refusal", "other"]

@@ -1,12 +1,12 @@
 """The door that plugins and built-ins both come in by."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ostiary.contracts.channel import Channel
 from ostiary.contracts.model import ModelClient
 from ostiary.contracts.policy import Policy
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.tool import Tool
 
 Hook = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]

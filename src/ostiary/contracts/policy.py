@@ -1,11 +1,11 @@
 """The port to rules: an action goes in, a decision with its reason comes out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from ostiary.contracts.content import Label
 from ostiary.contracts.identity import Principal, SessionKey
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.tool import ToolSpec
 
 

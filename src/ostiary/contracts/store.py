@@ -5,7 +5,7 @@ not at all, durably, before `commit` returns. Readers never block and see only c
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 from ostiary.contracts.content import Label, Message
@@ -13,6 +13,7 @@ from ostiary.contracts.events import Event, Recorded
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import Address, InboundMessage, OutboundMessage
 from ostiary.contracts.model import ToolSchema
+from ostiary.contracts.records import dataclass
 
 InboxState = Literal["waiting", "claimed", "dropped", "done"]
 OutboxState = Literal["pending", "sending", "sent", "failed", "cancelled"]

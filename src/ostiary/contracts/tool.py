@@ -1,13 +1,14 @@
 """The port to tools: what they declare, what they are given, what they return."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Protocol
 
 from ostiary.contracts.content import Image, Label
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.model import ToolSchema
+from ostiary.contracts.records import dataclass
 
 
 class Effect(StrEnum):

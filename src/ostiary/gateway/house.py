@@ -1,7 +1,6 @@
 """The few pages behind the same token that our own command line reads: how the house is, one session, stop."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ from ostiary.contracts.engine import Engine
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.events import ModelAnswered, Recorded, Reset, TurnEnded, TurnStarted
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Store
 from ostiary.gateway.asgi import Receive, Scope, Send, query, read_body, respond
 from ostiary.gateway.errors import ApiError, sentence

@@ -1,6 +1,6 @@
 """What one request may cost. Every number is finite."""
 
-from dataclasses import dataclass
+from ostiary.contracts.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import repeat
 
 import anyio
@@ -21,6 +21,7 @@ from ostiary.contracts.model import (
     ThinkingDelta,
     Usage,
 )
+from ostiary.contracts.records import dataclass
 
 MODEL_LABEL = Label(trust=Trust.UNTRUSTED, sources=("model",))
 _USAGE = Usage(input=10, output=5)

@@ -1,6 +1,6 @@
 """How much and how long one exchange may take."""
 
-from dataclasses import dataclass
+from ostiary.contracts.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,9 @@
 """Reading the owner's address, and deciding whether a path stays under it."""
 
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from ostiary.contracts.errors import EgressRefused
+from ostiary.contracts.records import dataclass
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _FORBIDDEN_IN_PATH = ("..", "//", "\\", "#", "@", "%2e", "%2f", "%5c")

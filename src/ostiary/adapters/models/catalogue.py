@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from ostiary.adapters.models.names import Named, best_match, nearest
@@ -18,6 +18,7 @@ from ostiary.adapters.models.providers import (
 )
 from ostiary.contracts.errors import BadInput, NotAllowed
 from ostiary.contracts.model import ModelChoice, ModelFacts, ModelRef
+from ostiary.contracts.records import dataclass
 
 SMALLEST_WINDOW = 16_000
 SMALL_WINDOW = 32_000

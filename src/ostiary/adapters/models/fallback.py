@@ -6,7 +6,7 @@ Moves on for what another key or model may cure (auth, rate, billing, unavailabl
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from ostiary.adapters.models.profiles import Candidate, Profile, Profiles
@@ -23,6 +23,7 @@ from ostiary.contracts.errors import (
     ThinkingUnsupported,
 )
 from ostiary.contracts.model import Answered, ModelEvent, ModelRef, ModelRequest, Restarted, ThinkingLevel
+from ostiary.contracts.records import dataclass
 
 _CURABLE = (ModelUnauthorized, ModelRateLimited, ModelBilling, ModelUnavailable)
 _OF_THE_ACCOUNT = frozenset({ModelUnauthorized.kind, ModelBilling.kind})

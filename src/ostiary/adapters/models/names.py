@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.model import ModelRef
+from ostiary.contracts.records import dataclass
 
 _WORD = re.compile(r"[a-z0-9]+(?:\.[0-9]+)*")
 _VERSION_DASH = re.compile(r"(?<=\d)-(?=\d{1,2}(?!\d))")

@@ -8,7 +8,6 @@ The table is made from the genai-prices package, which only developers need:
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import msgspec
 
 from ostiary.adapters.models.providers import Cost, builtin_providers
 from ostiary.contracts.model import ModelRef, Usage
+from ostiary.contracts.records import dataclass
 
 _DATA = Path(__file__).with_name("data") / "prices"
 _MILLION = 1_000_000.0

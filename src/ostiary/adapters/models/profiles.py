@@ -4,13 +4,14 @@ import hashlib
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, Protocol
 
 import msgspec
 
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import BadInput, ModelBilling, ModelError, ModelRateLimited, OstiaryError
+from ostiary.contracts.records import dataclass
 
 _log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ Facts, defaults and quirks are data in `data/providers.json`; a configured provi
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from string import Formatter
@@ -15,6 +15,7 @@ import msgspec
 from ostiary.adapters.models.embedded import catalogue as embeddable
 from ostiary.contracts.errors import ModelMisconfigured
 from ostiary.contracts.model import ModelFacts, ModelRef
+from ostiary.contracts.records import dataclass
 
 EMBEDDED = embeddable.PROVIDER
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import ToolError
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Documents, DocumentVersion
 from ostiary.contracts.tool import ToolContext
 

@@ -3,12 +3,12 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ostiary.assembly.config import json5
 from ostiary.assembly.config.json5 import Node
 from ostiary.assembly.config.problems import Path, dotted
 from ostiary.contracts.errors import BadInput
+from ostiary.contracts.records import dataclass
 
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _STEP = "  "

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from ostiary.assembly.config.load import Loaded
@@ -18,6 +17,7 @@ from ostiary.assembly.config.secret import (
     variables,
 )
 from ostiary.assembly.postures import preset
+from ostiary.contracts.records import dataclass
 
 Origin = Literal["file", "posture", "default"]
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ostiary.adapters.credentials import Credential, Kind, Secret
@@ -20,6 +20,7 @@ from ostiary.assembly.config.problems import Problem, dotted
 from ostiary.assembly.config.schema import VERSION
 from ostiary.assembly.config.secret import CREDENTIAL, variables
 from ostiary.contracts.errors import ConfigInvalid
+from ostiary.contracts.records import dataclass
 
 _ROUNDS = 50
 _VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET)")

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from ostiary.adapters.credentials import Secret
 from ostiary.contracts.errors import ConfigInvalid
+from ostiary.contracts.records import dataclass
 
 MASK = "********"
 CREDENTIAL = "credential:"

@@ -4,9 +4,9 @@ They are documents of the collection `_bootstrap`. The agent has no way to write
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from ostiary.contracts.content import Label, Trust
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Documents, Put
 
 BOOTSTRAP = "_bootstrap"

@@ -1,11 +1,11 @@
 """What is sent to the model: the pinned prefix, this turn's additions, and as much history as fits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, cast, get_args
 
 from ostiary.contracts.content import Image, Label, Message, Text, ToolMessage, UserMessage
 from ostiary.contracts.model import ModelChoice, ModelFacts, ModelRequest, ThinkingLevel, ToolSchema
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Store
 from ostiary.contracts.tool import ToolSpec
 from ostiary.core.agent.prompt import turn_note

@@ -6,13 +6,14 @@ sender, no channel. Those stand in the envelope around each message, where they 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, tzinfo
 from typing import Literal
 
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.model import ToolSchema
+from ostiary.contracts.records import dataclass
 from ostiary.core.agent.bootstrap import IN_ALL, PER_FILE, SourceFile, inject
 from ostiary.core.agent.report import ContextReport, context_report
 

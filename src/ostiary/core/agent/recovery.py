@@ -9,9 +9,9 @@ Never raises; time is linear in the text, since the number of places that are lo
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ostiary.contracts.content import AnswerPart, Text, ToolCall
+from ostiary.contracts.records import dataclass
 from ostiary.core.agent.written_calls import Written, json_block, json_calls, marked_calls
 
 _MAX_TEXT = 100_000

@@ -6,7 +6,7 @@ cut by a crash goes on exactly where it was.
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, Protocol
 
 import anyio
@@ -42,6 +42,7 @@ from ostiary.contracts.model import (
     TextDelta,
     ThinkingDelta,
 )
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Enqueue, InboxItem, MarkInbox, MarkTurn, OutboxItem, PutBlob, SaveSession, SessionRecord
 from ostiary.contracts.tool import ToolSpec
 from ostiary.core.agent.context import Prepared, Prompts, blobs_of, build_request, kept_from, offered_tools, too_long

@@ -6,7 +6,8 @@ no half of a `NO_REPLY` or of a tag is ever shown. The whole reply is shaped by 
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from ostiary.contracts.records import dataclass
 
 NO_REPLY = "NO_REPLY"
 

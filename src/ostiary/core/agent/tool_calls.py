@@ -6,7 +6,7 @@ run again only if the tool said it is repeatable; otherwise the model is told th
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import anyio
 
@@ -16,6 +16,7 @@ from ostiary.contracts.errors import BadInput, ToolError
 from ostiary.contracts.events import Delta, ToolFate, ToolIntended, ToolResulted
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.policy import Action, Allow, Ask, Decision
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.tool import Tool, ToolContext, ToolResult, ToolSpec
 from ostiary.core.agent.arguments import parse_arguments
 from ostiary.core.sessions.pen import Pen, Sessions

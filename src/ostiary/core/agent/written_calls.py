@@ -2,7 +2,8 @@
 
 import json
 import re
-from dataclasses import dataclass
+
+from ostiary.contracts.records import dataclass
 
 Calls = tuple[tuple[str, str], ...]
 

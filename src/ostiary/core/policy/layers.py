@@ -6,13 +6,13 @@ allows nothing. Deny wins, so the order of rules within a layer never matters.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import translate
 
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.policy import Action, Allow, Ask, Decision, Deny
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.tool import ToolSpec
 
 Layer = Callable[[Action], Decision | None]

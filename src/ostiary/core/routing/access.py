@@ -1,11 +1,12 @@
 """Who may speak: one pure decision, and the only one. Absent, empty or unknown means no."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from ostiary.contracts.identity import Principal
 from ostiary.contracts.messages import ChatKind, InboundMessage, UserId
+from ostiary.contracts.records import dataclass
 
 DmPolicy = Literal["pairing", "allowlist", "open", "disabled"]
 GroupPolicy = Literal["open", "allowlist", "disabled"]

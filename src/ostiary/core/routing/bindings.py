@@ -4,12 +4,13 @@ Bindings are compiled once per configuration generation; a message then costs a 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ostiary.contracts.identity import is_id
 from ostiary.contracts.messages import ChatKind, InboundMessage
+from ostiary.contracts.records import dataclass
 
 DEFAULT_ACCOUNT = "default"
 DEFAULT_AGENT = "main"

@@ -5,7 +5,7 @@ A command acts with the sender's authority, never with the house's. It is answer
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from ostiary.contracts.engine import Controls
@@ -13,6 +13,7 @@ from ostiary.contracts.errors import BadInput
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import InboundMessage
 from ostiary.contracts.model import ModelCatalogue
+from ostiary.contracts.records import dataclass
 from ostiary.core.routing.scopes import place_of
 
 Authority = Literal["anyone", "own", "owner"]

@@ -7,7 +7,7 @@ is made, so that a repeat can be marked as a possible duplicate.
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 from anyio.abc import TaskGroup
@@ -16,6 +16,7 @@ from ostiary.contracts.channel import Channel
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import ChannelMisconfigured, ChannelUnavailable, StaleLease, StoreError
 from ostiary.contracts.messages import Address, OutboundMessage
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import MarkOutbox, OutboxItem, OutboxState
 from ostiary.core.routing.chunks import split_text
 from ostiary.core.sessions.pen import Sessions

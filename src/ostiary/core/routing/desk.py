@@ -8,7 +8,6 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import anyio
 
@@ -17,6 +16,7 @@ from ostiary.contracts.errors import OstiaryError
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import InboundMessage
 from ostiary.contracts.model import ModelCatalogue
+from ostiary.contracts.records import dataclass
 from ostiary.core.routing.commands import Command, CommandCall, CommandReply, Commands, Head, parse_head
 from ostiary.core.routing.directives import Mention, mentions_in, without
 from ostiary.core.routing.intake import Handled

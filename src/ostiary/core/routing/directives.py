@@ -5,8 +5,8 @@ Only the sender's own words are read: quoted lines and code are not instructions
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from ostiary.contracts.records import dataclass
 from ostiary.core.routing.commands import Command, Commands
 
 _TOKEN = re.compile(r"(?<!\S)/([A-Za-z][A-Za-z0-9_-]{0,31})(?:@([A-Za-z0-9_]{1,64}))?(?::[ \t]*|(?=\s)|$)")

@@ -5,7 +5,7 @@ Nothing is acknowledged before it is committed, and nothing is done for somebody
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 from ostiary.contracts.channel import Accepted, Channel
@@ -14,6 +14,7 @@ from ostiary.contracts.engine import Submission
 from ostiary.contracts.errors import AlreadyAccepted, BadInput
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import InboundMessage, UserId
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Accept, Enqueue, InboxItem, InboxState, MarkInbox
 from ostiary.core.routing.access import Dropped, SpeakPolicy, may_speak
 from ostiary.core.routing.bindings import BindingTable, choose_agent

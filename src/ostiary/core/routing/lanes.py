@@ -6,7 +6,7 @@ The inbox in the store is the queue; what is here is its picture in memory, made
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 from anyio.abc import TaskGroup
@@ -16,6 +16,7 @@ from ostiary.contracts.engine import Outcome, Stopped
 from ostiary.contracts.errors import AlreadyAccepted, Busy, OstiaryError, StaleLease, StoreError, StoreUnavailable
 from ostiary.contracts.events import TurnInput
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Accept, InboxItem, InboxState, MarkInbox, Pending, PutBlob, Write
 from ostiary.core.agent.run import Batch, Job, Runner
 from ostiary.core.routing.outcomes import Outcomes, outcome_of

@@ -2,12 +2,13 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from ostiary.contracts.content import Image, Text, UserPart
 from ostiary.contracts.events import TurnInput
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import InboxItem
 from ostiary.core.agent.run import Job
 from ostiary.core.sessions.session import trust_label

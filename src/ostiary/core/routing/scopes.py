@@ -14,13 +14,14 @@ two different places never share a key, and no id can spell another place's key.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 from urllib.parse import quote, unquote
 
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.messages import ChatKind, InboundMessage, UserId
+from ostiary.contracts.records import dataclass
 from ostiary.core.routing.bindings import DEFAULT_ACCOUNT
 from ostiary.core.routing.people import parse_user_id
 

@@ -1,10 +1,10 @@
 """Whether replies of a session may leave the house. A rule that denies beats every rule that allows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.records import dataclass
 
 Action = Literal["allow", "deny"]
 

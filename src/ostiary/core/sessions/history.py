@@ -1,10 +1,11 @@
 """How much of a conversation is sent: the last N turns of the person, cut where no tool call is open."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ostiary.contracts.content import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from ostiary.contracts.messages import ChatKind, UserId
+from ostiary.contracts.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

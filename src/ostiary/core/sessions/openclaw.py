@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ostiary.contracts.content import (
     AnswerPart,
@@ -22,6 +22,7 @@ from ostiary.contracts.content import (
     UserMessage,
     UserPart,
 )
+from ostiary.contracts.records import dataclass
 
 FOREIGN_HEADER = "session"
 _LARGEST_IMAGE = 20_000_000

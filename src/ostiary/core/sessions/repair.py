@@ -7,7 +7,7 @@ and each message with calls is directly followed by exactly their results, in th
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ostiary.contracts.content import (
     AnswerPart,
@@ -23,6 +23,7 @@ from ostiary.contracts.content import (
     UserMessage,
     UserPart,
 )
+from ostiary.contracts.records import dataclass
 
 NO_RESULT = "No result of this call was recorded. It may or may not have happened."
 NO_BEGINNING = "(The beginning of this conversation is missing.)"

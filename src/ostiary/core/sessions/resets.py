@@ -5,12 +5,13 @@ Judged when the next message comes, so nothing runs while nobody speaks.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.messages import ChatKind, InboundMessage
+from ostiary.contracts.records import dataclass
 
 SessionType = Literal["direct", "group", "thread"]
 ResetReason = Literal["daily", "idle"]

@@ -6,13 +6,14 @@ out and noted, and nothing in it can raise the trust of its contents above what 
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from ostiary.contracts.content import Label, Message
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.events import KIND_OF, KINDS, VERSIONS, Erased, Event, Imported, Recorded
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import SessionRecord
 from ostiary.core.sessions.openclaw import FOREIGN_HEADER, read_openclaw
 from ostiary.core.sessions.plain import from_plain, to_plain

@@ -1,10 +1,10 @@
 """Handing a request to the engine, and what can come of it before any turn runs."""
 
-from dataclasses import dataclass
 
 from ostiary.contracts.engine import Engine
 from ostiary.contracts.errors import UnknownSession
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.records import dataclass
 from ostiary.gateway.errors import ApiError
 from ostiary.gateway.openai_api.submission import BEARER, Turn
 

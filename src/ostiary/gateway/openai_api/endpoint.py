@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import anyio
 
@@ -11,6 +10,7 @@ from ostiary.contracts.engine import Engine, Outcome
 from ostiary.contracts.errors import BadInput, OstiaryError
 from ostiary.contracts.identity import SessionKey, is_id
 from ostiary.contracts.model import ModelCatalogue
+from ostiary.contracts.records import dataclass
 from ostiary.gateway.asgi import Receive, Scope, Send, header, read_body, respond
 from ostiary.gateway.errors import ApiError, from_error, from_outcome, sentence
 from ostiary.gateway.limits import Limits

@@ -1,10 +1,10 @@
 """What a stream may still say. The wire cannot take a word back, so each new attempt is held against what was sent."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from ostiary.contracts.events import Delta
+from ostiary.contracts.records import dataclass
 
 SEPARATOR = "\n\n"
 

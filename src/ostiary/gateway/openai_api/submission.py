@@ -1,7 +1,7 @@
 """From a request to what the engine takes: who speaks, in which session, with what context."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 
 from ostiary.contracts import content
@@ -11,6 +11,7 @@ from ostiary.contracts.errors import BadInput
 from ostiary.contracts.identity import OWNER, Principal, SessionKey
 from ostiary.contracts.messages import Address, Attachment, InboundMessage, UserId
 from ostiary.contracts.model import ToolSchema
+from ostiary.contracts.records import dataclass
 from ostiary.gateway.errors import ApiError, sentence
 from ostiary.gateway.limits import Limits
 from ostiary.gateway.openai_api import images

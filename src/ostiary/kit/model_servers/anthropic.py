@@ -43,8 +43,10 @@ class AnthropicSpeech:
         self._check_turns(request)
 
     def _check_headers(self, headers: Mapping[str, str]) -> None:
-        if headers.get("x-api-key") != self._key:
-            raise Refused("auth", f"invalid x-api-key: {headers.get('x-api-key', '')}")
+        # Keys come in the older header or as a bearer, as the official client sends them now.
+        sent = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+        if sent != self._key:
+            raise Refused("auth", f"invalid x-api-key: {sent}")
         if headers.get("anthropic-version") != "2023-06-01":
             raise Refused("rejected", "anthropic-version: header is required")
 

@@ -1,6 +1,7 @@
 """A strict server of Gemini's generateContent."""
 
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -201,12 +202,12 @@ class GeminiSpeech:
                 case Words(pieces=pieces):
                     parts += [{"text": piece} for piece in pieces]
                 case Thought(pieces=pieces, proof=proof):
-                    self._proofs.add(proof)
+                    self._proofs.add(_signature(proof))
                     parts += [{"text": piece, "thought": True} for piece in pieces]
-                    parts[-1]["thoughtSignature"] = proof
+                    parts[-1]["thoughtSignature"] = _signature(proof)
                 case Call():
                     call = {"id": part.id, "name": part.name, "args": msgspec.Raw(part.arguments.encode())}
-                    signed = {"thoughtSignature": part.proof} if part.proof else {}
+                    signed = {"thoughtSignature": _signature(part.proof)} if part.proof else {}
                     self._proofs.update(signed.values())
                     parts.append({"functionCall": call, **signed})
         counted = reply.counted
@@ -247,6 +248,11 @@ class GeminiSpeech:
                 ]
             }
         )
+
+
+def _signature(proof: str) -> str:
+    """Signatures are bytes, which JSON carries as base64."""
+    return b64encode(proof.encode()).decode()
 
 
 def _check_schema(schema: _Schema) -> None:

@@ -1,10 +1,12 @@
 """What a model server is told to answer, in no provider's words; each server says it on its own wire."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import anyio
+
+from ostiary.contracts.records import dataclass
 
 Kind = Literal[
     "auth",

@@ -3,12 +3,12 @@
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
 from aiohttp import web
 
+from ostiary.contracts.records import dataclass
 from ostiary.kit.model_servers.script import Failure, Kind, Reply, Scripted
 
 KEY = "sk-kit-0123456789abcdef"

@@ -1,9 +1,9 @@
 """The models that can be embedded: what they need, what their file hashes to, and which wheels carry the same bytes."""
 
-from dataclasses import dataclass
 
 from ostiary.contracts.errors import ModelMisconfigured
 from ostiary.contracts.model import ModelFacts, ModelRef
+from ostiary.contracts.records import dataclass
 
 PROVIDER = "embedded"
 

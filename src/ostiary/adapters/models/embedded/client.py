@@ -3,7 +3,6 @@
 import importlib.util
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -40,6 +39,7 @@ from ostiary.contracts.model import (
     ThinkingDelta,
     Usage,
 )
+from ostiary.contracts.records import dataclass
 
 _MIB = 1024 * 1024
 _SHOWN_EVERY = 5

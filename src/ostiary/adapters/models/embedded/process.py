@@ -4,7 +4,6 @@ import contextlib
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -14,6 +13,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from ostiary.adapters.models.embedded import frames
 from ostiary.adapters.models.embedded.frames import BadFrame, Frame
+from ostiary.contracts.records import dataclass
 
 COMMAND = (sys.executable, "-P", "-m", "ostiary.adapters.models.embedded.child")
 _KILL_SECONDS = 5.0

@@ -6,10 +6,10 @@ old messages are left out in large steps: between two steps the beginning stays 
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from ostiary.contracts.content import AssistantMessage, Message, Text, ToolMessage, ToolOutcome, UserMessage
+from ostiary.contracts.records import dataclass
 
 RULES = (
     "You are a small model that runs on the user's own machine. Answer briefly and plainly, in the user's language. "

@@ -7,11 +7,11 @@ else. A message that has no word in common with any tool is not asked about at a
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from ostiary.contracts.model import ToolSchema
+from ostiary.contracts.records import dataclass
 
 ANSWER = "answer"
 MAX_TOKENS = 160

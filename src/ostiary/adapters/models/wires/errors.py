@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,6 +24,7 @@ from ostiary.contracts.errors import (
     RoleOrdering,
     ThinkingUnsupported,
 )
+from ostiary.contracts.records import dataclass
 
 if TYPE_CHECKING:
     from ostiary.adapters.egress.transport import Response

@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 from ostiary.adapters.egress import ConfiguredOrigin, Limits
 from ostiary.contracts.model import ModelEvent, ModelFacts, ModelRef, ModelRequest
+from ostiary.contracts.records import dataclass
 
 Facts = Callable[[ModelRef], ModelFacts]
 
