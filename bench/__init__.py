@@ -1,0 +1,1 @@
+"""`python -m bench`: the assembled gateway, started as a user starts it, measured against stated bars."""

@@ -1,0 +1,27 @@
+"""The scenes by name, in the order of the table. Each gives its rows one by one."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from bench.rows import Row
+from bench.scenes.calibration import calibration
+from bench.scenes.commands import commands
+from bench.scenes.installed import installed
+from bench.scenes.prompt import prompt
+from bench.scenes.sessions import long_session, many_sessions, one_session, slow_model
+from bench.scenes.starting import memory, starting
+from bench.scenes.tools import tools
+from bench.stage import Stage
+
+SCENES: Mapping[str, Callable[[Stage], Iterator[Row]]] = {
+    "calibration": calibration,
+    "start": starting,
+    "memory": memory,
+    "one-session": one_session,
+    "commands": commands,
+    "many-sessions": many_sessions,
+    "slow-model": slow_model,
+    "prompt": prompt,
+    "tools": tools,
+    "long-session": long_session,
+    "size": installed,
+}
