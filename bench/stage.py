@@ -73,8 +73,11 @@ class Stage:
         with running(command, _environ(), self.work / "model.log") as child:
             yield child.url
 
-    def home(self, model_url: str) -> Path:
-        """A new state directory with everything at its default but the model and the number of turns at once."""
+    def home(self, model_url: str, *, whole_history: bool = False) -> Path:
+        """A new state directory with everything at its default but the model and the number of turns at once.
+
+        The default posture sends the last 50 messages. `whole_history` sends all of them, as the peers do.
+        """
         home = Path(tempfile.mkdtemp(prefix="home-", dir=self.work))
         provider = {
             "baseUrl": model_url,
@@ -82,11 +85,12 @@ class Stage:
             "api": "openai-completions",
             "models": [{"id": "instant", "name": "Instant", "contextWindow": 1_000_000}],
         }
-        config = {
+        config: dict[str, object] = {
             "gateway": {"auth": {"token": "${BENCH_TOKEN}"}},
             "agents": {"defaults": {"maxConcurrent": 256, "model": {"primary": "bench/instant"}}},
             "models": {"providers": {"bench": provider}},
         }
+        config |= {"session": {"historyLimit": 10_000}} if whole_history else {}
         place = home / "ostiary.json5"
         place.write_text(json.dumps(config, indent=2))
         place.chmod(0o600)

@@ -7,7 +7,7 @@ from bench.scenes.calibration import calibration
 from bench.scenes.commands import commands
 from bench.scenes.installed import installed
 from bench.scenes.prompt import prompt
-from bench.scenes.sessions import long_session, many_sessions, one_session, slow_model
+from bench.scenes.sessions import long_session, many_sessions, one_session, slow_model, whole_history
 from bench.scenes.starting import memory, starting
 from bench.scenes.tools import tools
 from bench.stage import Stage
@@ -17,6 +17,7 @@ SCENES: Mapping[str, Callable[[Stage], Iterator[Row]]] = {
     "start": starting,
     "memory": memory,
     "one-session": one_session,
+    "whole-history": whole_history,
     "commands": commands,
     "many-sessions": many_sessions,
     "slow-model": slow_model,

@@ -4,30 +4,61 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.processes import Child
 from bench.rows import Row
-from bench.stage import Ran, Stage
+from bench.stage import Ran, Stage, get
 from bench.stats import growth, median, percentile
 
 _PAST = 600
 
 
 def one_session(stage: Stage) -> Iterator[Row]:
-    rounds: list[Ran] = []
     with stage.model() as model, stage.gateway(stage.home(model)) as gateway:
-        stage.load(gateway, sessions=1, turns=20, prefix="warm")
-        for number in range(stage.rounds):
-            stage.say(f"300 turns in one session {number + 1}/{stage.rounds}")
-            rounds.append(stage.load(gateway, sessions=1, turns=300, prefix=f"one{number}"))
+        rounds = _rounds_of_300(stage, gateway, "300 turns in one session")
+        size = _last_request(model)
         stage.say("streamed turns")
         streamed = stage.load(gateway, sessions=1, turns=100, prefix="stream", expect="[DONE]", streams=True)
     yield Row("turn_cpu", "CPU per plain turn, 300 in one session", "ms", tuple(ran.cpu_ms for ran in rounds))
     yield Row("turn_p50", "wall time of a plain turn, p50", "ms", tuple(1000 * median(ran.all) for ran in rounds))
     yield Row("turn_p95", "wall time of a plain turn, p95", "ms", tuple(1000 * percentile(ran.all, 95) for ran in rounds))
-    grown = tuple(growth(ran.all, first=50, last=50) for ran in rounds)
-    yield Row("growth", "median of turns 250–300 against 1–50", "×", grown)
+    yield Row("growth", "median of turns 250–300 against 1–50", "×", _growths(rounds), f"last request {size:.1f} kB: 50 messages")
     yield Row("stream_cpu", "CPU per turn, streamed to the caller", "ms", (streamed.cpu_ms,), "100 turns")
     yield Row("stream_p50", "wall time of a streamed turn, p50", "ms", (1000 * median(streamed.all),))
     yield Row("sessions_1", "turns per second, 1 session", "/s", tuple(ran.rate for ran in rounds), "instant model")
+
+
+def whole_history(stage: Stage) -> Iterator[Row]:
+    """The same 300 turns with every message of the past sent each time."""
+    with stage.model() as model, stage.gateway(stage.home(model, whole_history=True)) as gateway:
+        rounds = _rounds_of_300(stage, gateway, "300 turns, whole history sent")
+        size = _last_request(model)
+    yield Row("whole_cpu", "whole history sent: CPU per plain turn", "ms", tuple(ran.cpu_ms for ran in rounds))
+    p95 = min(1000 * percentile(ran.all, 95) for ran in rounds)
+    yield Row(
+        "whole_p50", "whole history sent: wall time, p50", "ms", tuple(1000 * median(ran.all) for ran in rounds), f"p95 {p95:.1f}"
+    )
+    yield Row(
+        "whole_growth", "whole history sent: turns 250–300 against 1–50", "×", _growths(rounds), f"last request {size:.1f} kB"
+    )
+
+
+def _rounds_of_300(stage: Stage, gateway: Child, what: str) -> list[Ran]:
+    stage.load(gateway, sessions=1, turns=20, prefix="warm")
+    rounds = []
+    for number in range(stage.rounds):
+        stage.say(f"{what} {number + 1}/{stage.rounds}")
+        rounds.append(stage.load(gateway, sessions=1, turns=300, prefix=f"one{number}"))
+    return rounds
+
+
+def _growths(rounds: list[Ran]) -> tuple[float, ...]:
+    return tuple(growth(ran.all, first=50, last=50) for ran in rounds)
+
+
+def _last_request(model: str) -> float:
+    """The size of what the model was sent last, in kB."""
+    size: int = json.loads(get(model.removesuffix("/v1") + "/count"))["last_body_bytes"]
+    return size / 1000
 
 
 def many_sessions(stage: Stage) -> Iterator[Row]:
@@ -64,7 +95,7 @@ def long_session(stage: Stage) -> Iterator[Row]:
     opening, ratios, cpus = [], [], []
     turns = 30 if stage.quick else 50
     with stage.model() as model:
-        home = stage.home(model)
+        home = stage.home(model, whole_history=True)
         past = stage.work / "past.jsonl"
         _write_past(past)
         for number in range(stage.rounds):
@@ -78,7 +109,9 @@ def long_session(stage: Stage) -> Iterator[Row]:
                 opening.append(1000 * long.all[0])
                 ratios.append(median(long.all) / median(short.all))
                 cpus.append(long.cpu_ms)
-    yield Row("long_first", f"first turn of a session with {_PAST} messages, cold", "ms", tuple(opening))
+        size = _last_request(model)
+    note = f"all sent, last request {size:.0f} kB"
+    yield Row("long_first", f"first turn of a session with {_PAST} messages, cold", "ms", tuple(opening), note)
     yield Row("long_cpu", f"CPU per turn after {_PAST} messages", "ms", tuple(cpus))
     yield Row("long_ratio", f"turns after {_PAST} messages against a new session", "×", tuple(ratios), "medians")
 
