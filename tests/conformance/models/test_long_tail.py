@@ -1,16 +1,25 @@
-"""The long tail, spoken through pydantic-ai to the strict server of the wire it uses underneath."""
+"""The long tail: pydantic-ai's own function model stands for a provider, and the bridge carries real requests."""
 
-from collections.abc import AsyncIterator
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
 
-import anyio
+import httpx2
 import pytest
+from pydantic_ai.exceptions import ModelHTTPError, UnexpectedModelBehavior, UserError
+from pydantic_ai.messages import ModelRequest as TheirRequest
+from pydantic_ai.messages import ModelResponse, ThinkingPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import DeltaThinkingPart, DeltaToolCall, FunctionModel
+from pydantic_ai.models.wrapper import WrapperModel
 
 from ostiary.adapters.egress import Egress, Limits
 from ostiary.adapters.models.wires import make_wire
-from ostiary.contracts.content import AssistantMessage, Text, ToolCall, ToolMessage, ToolOutcome, UserMessage
+from ostiary.adapters.models.wires.longtail import LongTail
+from ostiary.adapters.models.wires.longtail_http import bridged
+from ostiary.contracts.content import AssistantMessage, Text, Thinking, ToolCall, ToolMessage, ToolOutcome, UserMessage
 from ostiary.contracts.errors import (
     ContextOverflow,
+    EgressRefused,
     ModelBilling,
     ModelError,
     ModelMisconfigured,
@@ -18,125 +27,232 @@ from ostiary.contracts.errors import (
     ModelUnauthorized,
     ModelUnavailable,
 )
-from ostiary.contracts.model import CallDelta, ModelFacts, TextDelta, ThinkingDelta, Usage
-from ostiary.kit.model_servers import KEY, Call, Counted, Failure, OpenAIChatSpeech, Reply, Thought, Words, say, serve
-from tests.conformance.models.conftest import OWNER, REF, Rig, user
-from tests.conformance.models.test_answers import READ, TWO_CALLS
+from ostiary.contracts.model import Answered, ModelChoice, ModelEvent, ModelFacts, ModelRequest, TextDelta, ThinkingDelta
+from ostiary.kit.model_servers import KEY, Failure, OpenAIChatSpeech, Reply, Words, say, serve
+from tests.conformance.models.conftest import OWNER, REF, user
+from tests.conformance.models.test_answers import READ
 from tests.conformance.models.test_failures import everything_said
-from tests.conformance.models.test_images import ENCODED, PICTURE, PNG
+from tests.conformance.models.test_images import PICTURE, PNG
 
-API = "pydantic-ai:openai-chat"
+Saying = Callable[[Any, Any], AsyncIterator[Any]]
 
 
-@pytest.fixture
-async def tail() -> AsyncIterator[Rig]:
+class Ending(WrapperModel):
+    """The function model never says why it stopped; providers do."""
+
+    def __init__(self, wrapped: FunctionModel, reason: str | None) -> None:
+        super().__init__(wrapped)
+        self._reason = reason
+
+    @asynccontextmanager
+    async def request_stream(self, *arguments: Any, **named: Any) -> AsyncIterator[Any]:
+        async with super().request_stream(*arguments, **named) as streamed:
+            streamed.finish_reason = self._reason  # type: ignore[assignment]
+            yield streamed
+
+
+def tail(saying: Saying, *, reason: str | None = "stop") -> LongTail:
     facts = ModelFacts(ref=REF, sees_images=True)
-    async with serve(OpenAIChatSpeech()) as server, Egress() as egress:
-        wire = make_wire(API, server.url, {}, egress, lambda ref: replace(facts, ref=ref))
-        yield Rig(api=API, server=server, egress=egress, wire=wire, facts=facts)
+    return LongTail("kit", lambda model, secret: Ending(FunctionModel(stream_function=saying), reason), lambda _: facts)
 
 
-async def test_words_and_counts_come_through(tail: Rig) -> None:
-    tail.server.script(say("Hel", "lo", counted=Counted(input=7, output=9, cache_read=100)))
-    *deltas, answered = await tail.ask()
+async def ask(wire: LongTail, *messages: Any, **fields: Any) -> list[ModelEvent]:
+    history = messages or (user("hi"),)
+    request = ModelRequest(choice=ModelChoice(primary=REF), system=("Be kind.",), messages=history, **fields)
+    async with wire.stream(request, REF, KEY) as events:
+        return [event async for event in events]
+
+
+async def hello(messages: Any, info: Any) -> AsyncIterator[Any]:
+    yield "Hel"
+    yield "lo"
+
+
+async def test_words_come_through() -> None:
+    *deltas, answered = await ask(tail(hello))
     assert deltas == [TextDelta("Hel"), TextDelta("lo")]
-    assert answered.usage == Usage(input=7, output=9, cache_read=100)
-    assert (answered.stop, answered.model) == ("stop", "kit/kit-1")
+    assert isinstance(answered, Answered)
+    assert ([part.text for part in answered.parts], answered.stop) == (["Hello"], "stop")  # type: ignore[union-attr]
+    assert answered.usage.output > 0
 
 
-async def test_parallel_calls_and_their_results_come_through(tail: Rig) -> None:
-    tail.server.script(TWO_CALLS, say("done"))
-    *deltas, answered = await tail.ask(tools=(READ,))
-    calls = [part for part in answered.parts if isinstance(part, ToolCall)]
-    assert [(call.id, call.arguments) for call in calls] == [("call_a", '{"path":"a.txt"}'), ("call_b", '{"path":"b.txt"}')]
-    assert answered.stop == "tool_calls"
-    assert {delta.index for delta in deltas if isinstance(delta, CallDelta)} == {0, 1}
-    outcomes = tuple(ToolOutcome(call_id=call.id, name="read", text="x", is_error=False, label=OWNER) for call in calls)
-    history = [
-        user("hi"),
-        AssistantMessage(parts=answered.parts, model=answered.model),
-        ToolMessage(outcomes=outcomes),
-        user("?"),
-    ]
-    assert (await tail.answer(history, tools=(READ,))).stop == "stop"
-    assert tail.server.refused == []
+@pytest.mark.parametrize(("reason", "stop"), [("length", "length"), ("content_filter", "refusal"), ("error", "other")])
+async def test_the_reason_to_stop_is_told(reason: str, stop: str) -> None:
+    *_, answered = await ask(tail(hello, reason=reason))
+    assert answered.stop == stop  # type: ignore[union-attr]
 
 
-async def test_thinking_is_shown_and_given_back_to_its_provider(tail: Rig) -> None:
-    tail.server.script(Reply(parts=(Thought(pieces=("Hmm, ", "yes.")), Words(pieces=("Hi",)))), say("ok"))
-    *deltas, answered = await tail.ask()
+async def test_an_answer_without_a_finish_is_cut_off() -> None:
+    with pytest.raises(ModelUnavailable, match="cut off"):
+        await ask(tail(hello, reason=None))
+
+
+async def test_thinking_and_parallel_calls_come_through_and_go_back() -> None:
+    seen: list[list[Any]] = []
+
+    async def calls(messages: list[Any], info: Any) -> AsyncIterator[Any]:
+        seen.append(messages)
+        yield {0: DeltaThinkingPart(content="Hmm, ")}
+        yield {0: DeltaThinkingPart(content="yes.", signature="proof-1")}
+        yield {1: DeltaToolCall(name="read", json_args='{"path"', tool_call_id="call_a")}
+        yield {1: DeltaToolCall(json_args=':"a"}')}
+        yield {2: DeltaToolCall(name="read", json_args='{"path":"b"}', tool_call_id="call_b")}
+
+    wire = tail(calls, reason="tool_call")
+    *deltas, answered = await ask(wire, tools=(READ,))
+    assert isinstance(answered, Answered)
     assert [delta.text for delta in deltas if isinstance(delta, ThinkingDelta)] == ["Hmm, ", "yes."]
-    await tail.answer([user("hi"), AssistantMessage(parts=answered.parts, model=answered.model), user("more")])
-    assert tail.server.refused == []
+    made = [part for part in answered.parts if isinstance(part, ToolCall)]
+    assert [(call.id, call.arguments) for call in made] == [("call_a", '{"path":"a"}'), ("call_b", '{"path":"b"}')]
+    assert answered.stop == "tool_calls"
+    outcomes = tuple(ToolOutcome(call_id=call.id, name="read", text="x", is_error=False, label=OWNER) for call in made)
+    said = AssistantMessage(parts=answered.parts, model=answered.model)
+    await ask(wire, user("hi"), said, ToolMessage(outcomes=outcomes), user("and?"), tools=(READ,))
+    first, response, last = seen[1]
+    assert isinstance(first, TheirRequest)
+    assert isinstance(response, ModelResponse)
+    assert [type(part) for part in response.parts] == [ThinkingPart, ToolCallPart, ToolCallPart]
+    assert response.parts[0].signature == "proof-1"  # type: ignore[union-attr]
+    assert [part.tool_call_id for part in last.parts if isinstance(part, ToolReturnPart)] == ["call_a", "call_b"]
+    assert last.instructions == "Be kind."
 
 
-async def test_images_come_through(tail: Rig) -> None:
-    tail.server.script(say("A dot."))
-    await tail.answer([UserMessage(parts=(Text(text="?", label=OWNER), PICTURE))], blobs={"d1": PNG})
-    assert ENCODED in str(tail.last)
+async def test_thinking_of_another_provider_is_not_given_to_it() -> None:
+    seen: list[list[Any]] = []
+
+    async def saying(messages: list[Any], info: Any) -> AsyncIterator[Any]:
+        seen.append(messages)
+        yield "ok"
+
+    thought = Thinking(text="plan", replay='{"wire":"pydantic-ai:kit","signature":"s"}')
+    parts = (thought, Text(text="Hi", label=OWNER))
+    await ask(tail(saying), user("hi"), AssistantMessage(parts=parts, model="other/x"), user("more"))
+    assert "plan" not in str(seen)
 
 
-@pytest.mark.parametrize(
-    ("kind", "error"),
-    [
-        ("auth", ModelUnauthorized),
-        ("billing", ModelBilling),
-        ("context", ContextOverflow),
-        ("server", ModelUnavailable),
-        ("unknown_model", ModelMisconfigured),
-    ],
-)
-async def test_refusals_become_our_errors_without_the_key(tail: Rig, kind: str, error: type[ModelError]) -> None:
-    tail.server.script(Failure(kind=kind))  # type: ignore[arg-type]
-    with pytest.raises(error):
-        await tail.ask()
-    tail.server.script(Failure(kind=kind, words=f"key {KEY}"))  # type: ignore[arg-type]
+async def test_images_are_given_as_bytes() -> None:
+    seen: list[list[Any]] = []
+
+    async def saying(messages: list[Any], info: Any) -> AsyncIterator[Any]:
+        seen.append(messages)
+        yield "ok"
+
+    await ask(tail(saying), UserMessage(parts=(Text(text="?", label=OWNER), PICTURE)), blobs={"d1": PNG})
+    assert seen[0][0].parts[0].content[1].data == PNG
+
+
+ERRORS = [
+    (ModelHTTPError(401, "m", {"error": {"message": f"bad {KEY}"}}), ModelUnauthorized),
+    (ModelHTTPError(402, "m", f"pay, {KEY}"), ModelBilling),
+    (ModelHTTPError(400, "m", {"message": "prompt is too long"}), ContextOverflow),
+    (ModelHTTPError(429, "m", None, headers={"Retry-After": "7"}), ModelRateLimited),
+    (ModelHTTPError(503, "m", None), ModelUnavailable),
+    (UserError(f"no {KEY}"), ModelMisconfigured),
+    (UnexpectedModelBehavior("nonsense"), ModelUnavailable),
+    (RuntimeError(f"surprise {KEY}"), ModelUnavailable),
+]
+
+
+@pytest.mark.parametrize(("raised", "kind"), ERRORS)
+async def test_the_library_errors_become_ours_without_the_key(raised: Exception, kind: type[ModelError]) -> None:
+    async def failing(messages: Any, info: Any) -> AsyncIterator[Any]:
+        yield "a"
+        raise raised
+
     with pytest.raises(ModelError) as caught:
-        await tail.ask()
+        await ask(tail(failing))
+    assert type(caught.value) is kind
     assert KEY not in everything_said(caught.value)
 
 
-async def test_a_refusal_is_not_tried_again_by_the_library(tail: Rig) -> None:
-    tail.server.script(Failure(kind="rate", headers={"Retry-After": "7"}), say("second"))
-    with pytest.raises(ModelRateLimited) as caught:
-        await tail.ask()
-    assert caught.value.retry_after == 7
-    assert len(tail.server.requests) == 1
+async def test_what_the_caller_raises_is_left_alone() -> None:
+    request = ModelRequest(choice=ModelChoice(primary=REF), system=(), messages=[user("hi")])
+
+    async def stumble() -> None:
+        async with tail(hello).stream(request, REF, KEY) as events:
+            await anext(events)
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        await stumble()
 
 
-@pytest.mark.parametrize("broken", [Reply(cut_after=100), Reply(unfinished=True), Reply(malformed=0)])
-async def test_broken_streams_are_unavailable(tail: Rig, broken: Reply) -> None:
-    tail.server.script(replace(broken, parts=(Words(pieces=("Hello", " there")),)))
-    with pytest.raises(ModelUnavailable):
-        await tail.ask()
+async def test_too_many_calls_are_an_error() -> None:
+    async def calls(messages: Any, info: Any) -> AsyncIterator[Any]:
+        for index in range(129):
+            yield {index: DeltaToolCall(name="read", json_args="{}", tool_call_id=f"c{index}")}
 
-
-async def test_silence_is_bounded(tail: Rig) -> None:
-    tail.server.script(Reply(parts=(Words(pieces=("a",)),), holds={1: anyio.Event()}))
-    wire = make_wire(API, tail.server.url, {}, tail.egress, lambda ref: tail.facts, limits=Limits(idle_seconds=0.05))
-    with anyio.fail_after(5), pytest.raises(ModelUnavailable):
-        await replace(tail, wire=wire).ask()
-
-
-async def test_too_many_calls_are_an_error(tail: Rig) -> None:
-    tail.server.script(Reply(parts=tuple(Call(id=f"c{n}", name="read") for n in range(129)), stop="tool_calls"))
     with pytest.raises(ModelError, match="tool calls"):
-        await tail.ask()
+        await ask(tail(calls))
 
 
-async def test_a_redirect_is_not_followed(tail: Rig) -> None:
-    tail.server.script(Failure(kind="rejected", status=307, headers={"Location": f"{tail.server.url}/elsewhere"}), say("stolen"))
-    with pytest.raises(ModelMisconfigured, match="redirect"):
-        await tail.ask()
-    assert len(tail.server.requests) == 1
+class Provider:
+    """What the bridge needs of a provider class."""
+
+    def __init__(self, *, api_key: str, base_url: str, http_client: httpx2.AsyncClient) -> None:
+        self.base_url = base_url
+        self.http_client = http_client
+        self.headers = {"Authorization": f"Bearer {api_key}"}
 
 
-async def test_no_key_is_refused_before_the_library_looks_for_one_elsewhere(tail: Rig) -> None:
-    with pytest.raises(ModelMisconfigured, match="needs a key"):
-        await tail.ask(secret="")
+class Stubborn:
+    def __init__(self, *, api_key: str) -> None:
+        pass
 
 
-@pytest.mark.parametrize("provider", ["nonsense", "bedrock"])
-async def test_a_provider_that_cannot_be_carried_is_refused(tail: Rig, provider: str) -> None:
+BODY = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+
+
+async def test_requests_of_the_library_leave_through_egress() -> None:
+    async with serve(OpenAIChatSpeech()) as server, Egress() as egress:
+        provider = bridged(Provider, server.url, {"X-Own": "1"}, KEY, egress, Limits())
+        server.script(say("Hello"))
+        answer = await provider.http_client.post(f"{server.url}/chat/completions", json=BODY, headers=provider.headers)
+    assert answer.status_code == 200
+    assert "Hello" in answer.text
+    assert server.requests[0].headers["user-agent"] == "ostiary"
+    assert server.requests[0].headers["x-own"] == "1"
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/v1/chat/completions", "{root}/admin", "{root}/v1evil/x"])
+async def test_a_request_to_anywhere_else_is_refused(address: str) -> None:
+    async with serve(OpenAIChatSpeech()) as server, Egress() as egress:
+        provider = bridged(Provider, server.url, {}, KEY, egress, Limits())
+        root = server.url.removesuffix("/v1")
+        with pytest.raises(EgressRefused):
+            await provider.http_client.post(address.format(root=root), json=BODY, headers=provider.headers)
+    assert server.requests == []
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    async with serve(OpenAIChatSpeech()) as server, Egress() as egress:
+        provider = bridged(Provider, server.url, {}, KEY, egress, Limits())
+        server.script(Failure(kind="rejected", status=307, headers={"Location": f"{server.url}/models"}))
+        with pytest.raises(EgressRefused, match="redirect"):
+            await provider.http_client.post(f"{server.url}/chat/completions", json=BODY, headers=provider.headers)
+
+
+async def test_a_cut_answer_is_an_error_of_the_library() -> None:
+    async with serve(OpenAIChatSpeech()) as server, Egress() as egress:
+        provider = bridged(Provider, server.url, {}, KEY, egress, Limits())
+        server.script(Reply(parts=(Words(pieces=("Hello", " there")),), cut_after=100))
+        with pytest.raises(httpx2.ReadError, match="broke off"):
+            await provider.http_client.post(f"{server.url}/chat/completions", json=BODY, headers=provider.headers)
+
+
+@pytest.mark.parametrize(("kind", "secret"), [(Stubborn, KEY), (Provider, "")])
+async def test_a_provider_that_cannot_be_carried_is_refused(kind: type, secret: str) -> None:
+    async with Egress() as egress:
+        with pytest.raises(ModelMisconfigured):
+            bridged(kind, "https://api.example.com", {}, secret, egress, Limits())
+
+
+async def test_an_unknown_provider_is_misconfigured() -> None:
+    async with Egress() as egress:
+        with pytest.raises(ModelMisconfigured, match="nonsense"):
+            make_wire("pydantic-ai:nonsense", "", {}, egress, lambda ref: ModelFacts(ref=ref))
+
+
+async def test_the_library_has_no_list_of_models() -> None:
     with pytest.raises(ModelMisconfigured):
-        make_wire(f"pydantic-ai:{provider}", "", {}, tail.egress, lambda ref: tail.facts)
+        await tail(hello).list_models(KEY)

@@ -25,26 +25,31 @@ def model_maker(
         kind: Any = infer_provider_class(provider)
     except (ValueError, UserError, ImportError) as error:
         raise ModelMisconfigured(f"pydantic-ai has no provider {provider[:60]!r} here: {str(error)[:200]}") from error
+    return lambda model, secret: infer_model(
+        f"{provider}:{model}", provider_factory=lambda _: bridged(kind, base_url, headers, secret, egress, limits)
+    )
+
+
+def bridged(kind: Any, base_url: str, headers: Mapping[str, str], secret: str, egress: Egress, limits: Limits) -> Any:
+    """A provider of this class whose every request leaves through `egress`. Raises ModelMisconfigured if it cannot be so."""
     accepted = inspect.signature(kind.__init__).parameters
+    name = kind.__name__.removesuffix("Provider")
     if "http_client" not in accepted or "api_key" not in accepted:
         raise ModelMisconfigured(
-            f"{provider} makes connections of its own, past the gate all requests go through.",
+            f"{name} makes connections of its own, past the gate all requests go through.",
             hint="Use its OpenAI-compatible address with the api openai-completions.",
         )
     if base_url and "base_url" not in accepted:
-        raise ModelMisconfigured(f"{provider} has a fixed address; leave baseUrl out.")
-
-    def make(model: str, secret: str) -> Any:
-        if not secret:
-            # Without a key the library would look for one in the environment.
-            raise ModelMisconfigured(f"{provider} needs a key.")
-        bridge = _bridge(_library(kind))(headers, secret, limits)
-        client = _library(kind).AsyncClient(transport=bridge, trust_env=False)
-        made = kind(api_key=secret, http_client=client, **({"base_url": base_url} if base_url else {}))
-        bridge.origin = egress.configured(base_url or made.base_url)
-        return infer_model(f"{provider}:{model}", provider_factory=lambda _: made)
-
-    return make
+        raise ModelMisconfigured(f"{name} has a fixed address; leave baseUrl out.")
+    if not secret:
+        # Without a key the library would look for one in the environment.
+        raise ModelMisconfigured(f"{name} needs a key.")
+    library = _library(kind)
+    bridge = _bridge(library)(headers, secret, limits)
+    client = library.AsyncClient(transport=bridge, trust_env=False)
+    made = kind(api_key=secret, http_client=client, **({"base_url": base_url} if base_url else {}))
+    bridge.origin = egress.configured(base_url or made.base_url)
+    return made
 
 
 def _library(kind: type[Any]) -> ModuleType:

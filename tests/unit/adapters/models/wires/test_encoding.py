@@ -56,8 +56,8 @@ def test_a_tool_set_is_encoded_once_however_it_is_bundled() -> None:
         seen.append(len(tools))
         return b"[]"
 
-    caches.tools((tool,), encode)
-    caches.tools(tuple([tool]), encode)
+    for bundle in ([tool], [tool]):
+        caches.tools(tuple(bundle), encode)
     assert seen == [1]
 
 

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ EVENTS = [b'{"a":1}', b'{"b":2}', b"one\ntwo", b"[DONE]"]
 def test_events_are_the_same_however_the_bytes_are_cut(cuts: list[int]) -> None:
     splitter = ServerSentEvents("x")
     places = [0, *sorted(cuts), len(STREAM)]
-    events = [event for start, end in zip(places, places[1:], strict=False) for event in splitter.feed(STREAM[start:end])]
+    events = [event for start, end in pairwise(places) for event in splitter.feed(STREAM[start:end])]
     assert events + splitter.end() == EVENTS
 
 
@@ -24,13 +26,18 @@ def test_an_event_not_closed_by_an_empty_line_counts_at_the_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "chunks", [[b"data: " + b"x" * (MAX_LINE + 1)], [b"data: ", b"x" * MAX_LINE, b"yy\n"], [b"data: a\n" * MAX_LINE]]
+    ("before", "last"),
+    [
+        (b"", b"data: " + b"x" * (MAX_LINE + 1)),
+        (b"data: " + b"x" * (MAX_LINE - 9), b"y" * 99 + b"\n"),
+        (b"", b"data: a\n" * MAX_LINE),
+    ],
 )
-def test_an_event_without_end_is_refused(chunks: list[bytes]) -> None:
+def test_an_event_without_end_is_refused(before: bytes, last: bytes) -> None:
     splitter = ServerSentEvents("x")
+    splitter.feed(before)
     with pytest.raises(ModelUnavailable, match="more than"):
-        for chunk in chunks:
-            splitter.feed(chunk)
+        splitter.feed(last)
 
 
 def test_lines_come_whole() -> None:
