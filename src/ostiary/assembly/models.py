@@ -27,7 +27,6 @@ from ostiary.contracts.records import dataclass
 if TYPE_CHECKING:
     from ostiary.adapters.credentials import CredentialStore
     from ostiary.adapters.egress import Egress
-    from ostiary.adapters.models.embedded.client import Embedded
     from ostiary.assembly.config.agents import ModelSetting
     from ostiary.assembly.config.providers import Provider
     from ostiary.assembly.config.schema import Config
@@ -42,7 +41,7 @@ class Sources:
     environ: Mapping[str, str]
     credentials: "CredentialStore"
     egress: "Egress"
-    embedded: "Embedded"
+    embedded: Wire
     clock: Clock
     state: Path
 

@@ -68,6 +68,7 @@ def compile_rules(config: "Config", generation: int, *, plugin_tools: frozenset[
             timeout=float(defaults.timeout_seconds),
             thinking=defaults.thinking_default,
             history_messages=config.session.history_limit,
+            history_turns={name: each.dm_history_limit for name, each in config.channels.items() if each.dm_history_limit},
         ),
         caps=LaneCaps(caps={"main": defaults.max_concurrent, "subagent": defaults.subagents.max_concurrent, "cron": 1}),
         resets=_resets(config),
@@ -157,7 +158,7 @@ def _judge(config: "Config", plugin_tools: frozenset[str]) -> Judge:
     rules = ToolRules(
         profile=tools.profile,
         also_allow=tools.also_allow,
-        allow=tools.allow or None,
+        allow=tools.allow,
         deny=tools.deny,
         plugin_tools=plugin_tools,
     )
@@ -165,7 +166,7 @@ def _judge(config: "Config", plugin_tools: frozenset[str]) -> Judge:
 
 
 def _agent_layer(agent: str, tools: "AgentTools", plugin_tools: frozenset[str]) -> Layer:
-    layer = list_layer(f"agent {agent}", allow=tools.allow or None, deny=tools.deny, plugin_tools=plugin_tools)
+    layer = list_layer(f"agent {agent}", allow=tools.allow, deny=tools.deny, plugin_tools=plugin_tools)
 
     def narrow(action: Action) -> Decision | None:
         return layer(action) if action.session.agent == agent else None

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ostiary.adapters.store.sqlite import load_or_create_key, open_store
-from ostiary.assembly.gateway import STORE, STORE_KEY
+from ostiary.assembly.house import STORE, STORE_KEY
 from ostiary.assembly.machine import SystemClock
 from ostiary.contracts.store import Store
 

@@ -192,7 +192,8 @@ def _unknown(key: str, turn: str = "") -> Exception:
 
 def _read(look: "Callable[[SqliteReader], Awaitable[T]]") -> T:
     """Works beside a running gateway: readers never block."""
-    from ostiary.assembly.gateway import STORE, open_reader
+    from ostiary.assembly.gateway import open_reader
+    from ostiary.assembly.house import STORE
     from ostiary.cli.home import home
     from ostiary.contracts.errors import BadInput
 

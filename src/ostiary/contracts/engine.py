@@ -23,6 +23,7 @@ class Submission:
 
     `principal` set: the door's authentication decided it; else the people registry resolves the sender.
     `context` is the caller's own history (a stateless call, `ephemeral`). `blobs` are the bytes of the attachments.
+    `directives` are settings for this turn only, such as `model`.
     """
 
     message: InboundMessage
@@ -33,13 +34,16 @@ class Submission:
     context: tuple[Message, ...] = ()
     client_tools: tuple[ToolSchema, ...] = ()
     blobs: Mapping[str, bytes] = field(default_factory=dict)
+    directives: Mapping[str, str] = field(default_factory=dict)
     max_tokens: int | None = None
     temperature: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How the turn that took a message ended, or that it waits for `calls` to be answered by the client."""
+    """How the turn that took a message ended, or that it waits for `calls` to be answered by the client.
+
+    `stop` is why the model's last answer ended (stop, length, refusal, ...)."""
 
     turn: str
     session: SessionKey
@@ -48,6 +52,7 @@ class Outcome:
     calls: tuple[ToolCall, ...] = ()
     usage: Usage = field(default_factory=Usage)
     model: str = ""
+    stop: str = ""
     reason: str = ""
     error_kind: str = ""
 

@@ -77,6 +77,9 @@ class NoCommands:
     def looks_like_command(self, text: str) -> bool:
         return False
 
+    def is_command(self, text: str) -> bool:
+        return False
+
     async def handle(self, message: InboundMessage, *, principal: Principal, session: SessionKey) -> Handled:
         return Handled(text=message.text)
 

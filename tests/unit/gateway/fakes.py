@@ -140,7 +140,7 @@ class FakeEngine:
             step=1, parts=(Text(text=text, label=OWNER_LABEL),), stop=stop, usage=Usage(input=7, output=2), model="fake/echo"
         )
         self.record(submission.session, "turn_1", answered)
-        self.end(submission, item, text=text)
+        self.end(submission, item, text=text, stop=stop)
 
 
 class FakeCatalogue:

@@ -140,7 +140,8 @@ async def test_an_unknown_model_is_not_found(model: str) -> None:
 async def test_a_real_model_is_a_directive_for_the_turn(user: str | None) -> None:
     client = Client()
     await client.chat("hi", model="fake/echo", user=user)
-    assert client.engine.submitted[0].message.text == "/model fake/echo\nhi"
+    assert client.engine.submitted[0].directives == {"model": "fake/echo"}
+    assert client.engine.submitted[0].message.text == "hi"
 
 
 async def test_the_command_line_may_name_a_session_by_its_key() -> None:

@@ -118,12 +118,14 @@ def estimate(characters: int) -> int:
     return int(characters / CHARACTERS_PER_TOKEN) + 1
 
 
-def too_long(session: Session, facts: ModelFacts, fixed: int, history_messages: int) -> str:
+def too_long(session: Session, facts: ModelFacts, fixed: int, history_messages: int, history_turns: int = 0) -> str:
     """Why older turns must go before this request, or nothing."""
     room = facts.context_window - min(facts.max_tokens, facts.context_window // 4)
     if estimate(session.characters + fixed) > room:
         return "The conversation is too long for the model"
     if history_messages and len(session.messages) > history_messages:
+        return "history limit"
+    if history_turns and len(session.marks) > history_turns:
         return "history limit"
     return ""
 

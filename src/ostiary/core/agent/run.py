@@ -61,7 +61,9 @@ ONE_CALL_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRules:
-    """`steps` bounds the model calls of one turn; `client_seconds` is how long a client may take to answer its calls."""
+    """`steps` bounds the model calls of one turn; `client_seconds` is how long a client may take to answer its calls.
+
+    Beyond `history_messages`, or `history_turns` of a channel, older turns are no longer sent (0: no such limit)."""
 
     timeout: float = 600.0
     steps: int = 64
@@ -69,6 +71,7 @@ class RunRules:
     client_seconds: float = 600.0
     thinking: str = "off"
     history_messages: int = 0
+    history_turns: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,8 +209,8 @@ class Runner:
         images = any(part.kind == "image" for each in turn.started.inputs for part in each.parts)
         override = directives.get("model") or session.settings.get("model", "")
         choice = self._catalogue.choose(session.key.agent, override, with_images=images)
-        profile = session.settings.get("profile", "")
-        if profile and "model" not in directives:
+        profile = directives.get("profile", "") if "model" in directives else session.settings.get("profile", "")
+        if profile:
             choice = replace(choice, profile=profile)
         facts = self._catalogue.facts(choice.primary)
         return choice, facts, await self._prompts.prepare(session=session, turn=turn, facts=facts)
@@ -218,7 +221,9 @@ class Runner:
             raise ModelUnavailable(f"the turn needed more than {rules.steps} steps", hint="Ask for less at once.")
         self._pin(pen, prepared)
         fixed = len(prepared.prefix) + len(prepared.schemas)
-        reason = too_long(session, facts, fixed, rules.history_messages)
+        reason = too_long(
+            session, facts, fixed, rules.history_messages, rules.history_turns.get(turn.started.reply_to.channel, 0)
+        )
         if reason:
             self._trim(pen, job, reason)
         blobs = await blobs_of(session.messages, self._sessions.store, sees_images=facts.sees_images)

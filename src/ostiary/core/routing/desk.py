@@ -72,12 +72,14 @@ class CommandDesk:
 
     def looks_like_command(self, text: str) -> bool:
         """Whether `handle` may have something to do. Cheap, and says nothing about who is asking."""
+        return self.is_command(text) or bool(mentions_in(text, self._commands, allows=lambda _: True, is_us=lambda _: True))
+
+    def is_command(self, text: str) -> bool:
+        """Whether the text begins with a command we know, or is one of the words that start afresh."""
         head = parse_head(text)
         if head is not None and self._commands.find(head.name) is not None:
             return True
-        if _after_trigger(text, self._rules().reset_triggers) is not None:
-            return True
-        return bool(mentions_in(text, self._commands, allows=lambda _: True, is_us=lambda _: True))
+        return _after_trigger(text, self._rules().reset_triggers) is not None
 
     async def handle(self, message: InboundMessage, *, principal: Principal, session: SessionKey) -> Handled:
         """`reply` None: nothing to answer, `text` goes on. Both set: answer, and let `text` go on too. Raises nothing of ours."""

@@ -58,7 +58,13 @@ class Handled:
 class Desk(Protocol):
     """Slash commands and directives; they act with the sender's authority and never wait in a lane."""
 
-    def looks_like_command(self, text: str) -> bool: ...
+    def looks_like_command(self, text: str) -> bool:
+        """Whether there may be something to handle anywhere in the text."""
+        ...
+
+    def is_command(self, text: str) -> bool:
+        """Whether the text begins with a command we know."""
+        ...
 
     async def handle(self, message: InboundMessage, *, principal: Principal, session: SessionKey) -> Handled: ...
 
@@ -88,8 +94,9 @@ class Intake:
         message = checked(submission.message, rules.max_characters)
         principal = submission.principal or resolve(message.sender, rules.owners)
         is_command = self._desk.looks_like_command(message.text)
+        leads = is_command and self._desk.is_command(message.text)
         session = submission.session or session_key(choose_agent(message, rules.bindings).agent, message, rules.scopes)
-        if submission.principal is None and not self._is_heard(message, principal, session, rules, is_command):
+        if submission.principal is None and not self._is_heard(message, principal, session, rules, leads):
             return Accepted(status="dropped")
         item = self._item(submission, message, principal, session, rules)
         try:
@@ -115,7 +122,7 @@ class Intake:
         self, submission: Submission, message: InboundMessage, principal: Principal, session: SessionKey, rules: IntakeRules
     ) -> InboxItem:
         now = self._clock.now()
-        directives = {}
+        directives = dict(submission.directives)
         if submission.max_tokens is not None:
             directives["max_tokens"] = str(submission.max_tokens)
         if submission.temperature is not None:

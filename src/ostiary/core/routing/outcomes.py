@@ -16,12 +16,14 @@ REMEMBERED = 2000
 
 def outcome_of(key: SessionKey, turn: Turn) -> Outcome:
     """How a folded turn stands."""
-    model = turn.answer.model if turn.answer else ""
+    model, stop = (turn.answer.model, turn.answer.stop) if turn.answer else ("", "")
     if turn.ended is None:
         waiting = turn.suspended.call_ids if turn.suspended else ()
         calls: tuple[ToolCall, ...] = tuple(call for call in turn.open_calls if call.id in waiting)
         text = turn.texts[-1] if turn.texts else ""
-        return Outcome(turn=turn.id, session=key, status="waiting", text=text, calls=calls, usage=turn.usage, model=model)
+        return Outcome(
+            turn=turn.id, session=key, status="waiting", text=text, calls=calls, usage=turn.usage, model=model, stop=stop
+        )
     ended = turn.ended
     return Outcome(
         turn=turn.id,
@@ -30,6 +32,7 @@ def outcome_of(key: SessionKey, turn: Turn) -> Outcome:
         text=ended.reply,
         usage=turn.usage,
         model=model,
+        stop=stop,
         reason=ended.reason,
         error_kind=ended.error_kind,
     )

@@ -1,6 +1,5 @@
 """Handing a request to the engine, and what can come of it before any turn runs."""
 
-
 from ostiary.contracts.engine import Engine
 from ostiary.contracts.errors import UnknownSession
 from ostiary.contracts.identity import SessionKey

@@ -112,10 +112,14 @@ def completion(outcome: Outcome, *, id: str, created: int, model: str, calls: Se
         id=id,
         created=created,
         model=outcome.model or model,
-        choices=[_WholeChoice(index=0, message=whole, finish_reason="tool_calls" if calls else "stop")],
+        choices=[_WholeChoice(index=0, message=whole, finish_reason=finish_of(outcome, calls))],
         usage=_usage(outcome.usage),
         ostiary=_ours(outcome),
     )
+
+
+def finish_of(outcome: Outcome, calls: Sequence[tuple[str, ToolCall]]) -> Finish:
+    return "tool_calls" if calls else FINISH.get(outcome.stop, "stop")
 
 
 class Chunks:

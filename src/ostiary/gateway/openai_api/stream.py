@@ -8,7 +8,6 @@ from ostiary.contracts.content import ToolCall
 from ostiary.contracts.engine import Outcome
 from ostiary.contracts.events import (
     Delta,
-    ModelAnswered,
     Recorded,
     Shown,
     Steered,
@@ -21,7 +20,7 @@ from ostiary.gateway.asgi import Send
 from ostiary.gateway.errors import ApiError, from_outcome
 from ostiary.gateway.openai_api.begin import Begun
 from ostiary.gateway.openai_api.narration import Narration, Say
-from ostiary.gateway.openai_api.render import DONE, FINISH, KEEP_ALIVE, Chunks, Finish, failed
+from ostiary.gateway.openai_api.render import DONE, KEEP_ALIVE, Chunks, failed, finish_of
 
 _START = {
     "type": "http.response.start",
@@ -105,7 +104,6 @@ class Narrator:
         self._shows_detail = shows_detail
         self._narration = Narration()
         self._opened = False
-        self._stop = "stop"
         self.finished = anyio.Event()
 
     async def follow(self, shown: AsyncIterator[Shown], begun: Begun) -> None:
@@ -128,7 +126,7 @@ class Narrator:
             return
         self._say(self._narration.ended(outcome.text))
         self._open()
-        finish: Finish = "tool_calls" if calls else FINISH.get(self._stop, "stop")
+        finish = finish_of(outcome, calls)
         if calls:
             self._pipe.write(self._chunks.calls(calls))
         self._pipe.write(self._chunks.finish(finish, outcome))
@@ -145,8 +143,6 @@ class Narrator:
 
     def _note(self, event: Recorded) -> bool:
         match event.event:
-            case ModelAnswered(stop=stop):
-                self._stop = stop
             case ToolIntended(name=name) if self._shows_detail:
                 self._open()
                 self._pipe.write(self._chunks.tool(name))

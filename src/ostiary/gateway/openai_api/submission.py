@@ -102,6 +102,7 @@ def translate(request: Request, caller: Caller, session_for: SessionFor, limits:
         context=context,
         client_tools=_client_tools(request),
         blobs=blobs,
+        directives={"model": caller.model} if caller.model else {},
         max_tokens=request.max_completion_tokens or request.max_tokens,
         temperature=request.temperature,
     )
@@ -241,12 +242,11 @@ def _client_tools(request: Request) -> tuple[ToolSchema, ...]:
 
 
 def _message(caller: Caller, user: str, text: str, attachments: Sequence[Attachment]) -> InboundMessage:
-    """A model that the caller names is a directive for this turn, in the words any sender would use."""
     return InboundMessage(
         id=caller.key or caller.fresh,
         address=Address(channel="api", account="default", chat=str(caller.session or user or "stateless")),
         sender=BEARER.user,
-        text=f"/model {caller.model}\n{text}" if caller.model else text,
+        text=text,
         at=caller.at,
         attachments=tuple(attachments),
     )

@@ -1,0 +1,273 @@
+"""Builds the house: configuration, store, models, tools and engine meet here and nowhere else."""
+
+import logging
+import os
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from ostiary import __version__
+from ostiary.adapters.credentials import Credential, CredentialStore, Secret, key_at
+from ostiary.adapters.egress import Egress
+from ostiary.adapters.store.sqlite import SqliteStore, load_or_create_key, open_store
+from ostiary.adapters.tools import register_files, register_status
+from ostiary.assembly.builtin import Host, register_strangers
+from ostiary.assembly.config.load import Loaded, load, remember_good
+from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
+from ostiary.assembly.config.secret import environment, resolve
+from ostiary.assembly.config.watch import Live, watch
+from ostiary.assembly.embedded import LazyEmbedded
+from ostiary.assembly.machine import SortableIds, SystemClock
+from ostiary.assembly.models import Sources, build_models
+from ostiary.assembly.newest import (
+    Newest,
+    NewestCatalogue,
+    NewestModel,
+    Verdicts,
+    name_of,
+    reset_reason,
+    session_may_send,
+    words_of,
+)
+from ostiary.assembly.prompting import HousePrompts, is_private_place
+from ostiary.assembly.prompts import load_templates
+from ostiary.assembly.rules import compile_rules
+from ostiary.contracts.channel import Channel
+from ostiary.contracts.clock import Clock
+from ostiary.contracts.errors import OstiaryError
+from ostiary.contracts.records import dataclass
+from ostiary.core.agent.bootstrap import BOOTSTRAP, folder_of, setup_writes
+from ostiary.core.agent.run import Runner
+from ostiary.core.agent.tool_calls import ToolCalls
+from ostiary.core.routing.builtin_commands import add_builtin_commands
+from ostiary.core.routing.delivery import Delivery
+from ostiary.core.routing.desk import CommandDesk
+from ostiary.core.routing.feed import Feed
+from ostiary.core.routing.intake import Intake
+from ostiary.core.routing.lanes import Lanes
+from ostiary.core.routing.supervisor import Supervisor
+from ostiary.core.sessions.pen import Sessions
+
+log = logging.getLogger("ostiary.assembly")
+
+BOT = "main"
+STORE = Path("bots") / BOT / "store.db"
+STORE_KEY = Path("keys") / "store.key"
+TOKEN = "gateway.token"  # noqa: S105 - the credential's name
+HOUSEKEEPING_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """An assembled engine and what the door needs besides."""
+
+    engine: Supervisor
+    store: SqliteStore
+    newest: Newest
+    catalogue: NewestCatalogue
+    credentials: CredentialStore
+    environ: Mapping[str, str]
+    home: Path
+    host: Host
+    embedded: LazyEmbedded
+
+    def token(self) -> str:
+        """The bearer token: the configured one, else the one made at the first start."""
+        configured = self.newest.live.current.config.gateway.auth.token
+        if configured is not None:
+            return resolve(configured, self.environ, self.credentials).reveal()
+        made = self.credentials.reveal(TOKEN)
+        return made.reveal() if made is not None else ""
+
+
+def prepare_home(home: Path) -> CredentialStore:
+    """The state directory with its keys and, at the first start, a token. Raises StoreError."""
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    credentials = CredentialStore(home / CREDENTIALS, key_at(home / CREDENTIALS_KEY))
+    if credentials.reveal(TOKEN) is None:
+        credentials.set(Credential(name=TOKEN, kind="token", value=Secret(secrets.token_urlsafe(32))))
+    return credentials
+
+
+@asynccontextmanager
+async def open_house(
+    home: Path, environ: Mapping[str, str] | None = None, *, channels: Mapping[str, Channel] | None = None
+) -> AsyncIterator[House]:
+    """The engine, running. Raises ConfigInvalid, StoreRefused (another process holds it, ...), StoreUnavailable."""
+    environ = os.environ if environ is None else environ
+    clock = SystemClock()
+    credentials = prepare_home(home)
+    loaded = load(home, environ)
+    for warning in loaded.warnings:
+        log.warning("%s", warning)
+    remember_good(home, loaded)
+    merged = environment(loaded.config.env, environ, credentials)
+    async with AsyncExitStack() as stack:
+        key = load_or_create_key(home / STORE_KEY, unlocks=(home / STORE,))
+        store = await stack.enter_async_context(open_store(home / STORE, key, clock=clock))
+        await _fill_workspace(store, clock, loaded)
+        egress = await stack.enter_async_context(Egress())
+        embedded = LazyEmbedded(merged)
+        sources = Sources(
+            environ=merged,
+            credentials=credentials,
+            egress=egress,
+            embedded=embedded,
+            clock=clock,
+            state=home / "profiles.state",
+        )
+        newest = Newest(
+            live=Live(loaded), rules=compile_rules(loaded.config, loaded.generation), models=build_models(loaded.config, sources)
+        )
+        earlier = await store.sessions(limit=1, include_ephemeral=True)
+        first_session = "none of these" if earlier else ""
+        house = _build(home, merged, store, newest, credentials, clock, dict(channels or {}), first_session, embedded)
+        await stack.enter_async_context(house.engine.running())
+        group = await stack.enter_async_context(anyio.create_task_group())
+        group.start_soon(embedded.hold)
+        group.start_soon(_reload, home, environ, clock, newest, sources)
+        group.start_soon(_keep_house, store, clock)
+        try:
+            yield house
+        finally:
+            group.cancel_scope.cancel()
+
+
+def _build(
+    home: Path,
+    environ: Mapping[str, str],
+    store: SqliteStore,
+    newest: Newest,
+    credentials: CredentialStore,
+    clock: SystemClock,
+    channels: dict[str, Channel],
+    first_session: str,
+    embedded: LazyEmbedded,
+) -> House:
+    host = Host(channels=channels)
+    catalogue = NewestCatalogue(newest)
+    feed = Feed()
+    sessions = Sessions(store=store, feed=feed, clock=clock)
+    config = newest.live.current.config
+
+    def pushes(channel: str) -> bool:
+        known = host.channels.get(channel)
+        return known is not None and known.capabilities.pushes
+
+    delivery = Delivery(
+        sessions=sessions,
+        channels=host.channels,
+        clock=clock,
+        may_send=lambda session, address: session_may_send(newest.rules, session, address),
+        prefix=lambda: newest.rules.response_prefix,
+    )
+    verdict = Verdicts(host, newest)
+    calls = ToolCalls(sessions=sessions, tools=host.tools, decide=verdict.decide, clock=clock, limits=newest.rules.tool_limits)
+    prompts = HousePrompts(
+        documents=store.documents,
+        tools=host.tools,
+        clock=clock,
+        rules=lambda: newest.rules,
+        names=lambda agent: name_of(newest, agent),
+        pushes=pushes,
+        first_session=first_session,
+    )
+    runner = Runner(
+        sessions=sessions,
+        model=NewestModel(newest),
+        catalogue=catalogue,
+        prompts=prompts,
+        calls=calls,
+        clock=clock,
+        outgoing=delivery,
+        rules=lambda: newest.rules.run,
+    )
+    lanes = Lanes(
+        sessions=sessions,
+        runner=runner,
+        clock=clock,
+        ids=SortableIds(),
+        caps=lambda: newest.rules.caps,
+        reset_reason=lambda item, last: reset_reason(newest.rules, item, last, clock.now()),
+        generation=lambda: newest.rules.generation,
+        words=lambda item, previous: words_of(newest, item, previous, pushes),
+    )
+    engine = Supervisor(
+        store=store,
+        sessions=sessions,
+        lanes=lanes,
+        delivery=delivery,
+        feed=feed,
+        clock=clock,
+        channels=host.channels,
+        drain_seconds=float(config.gateway.drain_seconds),
+    )
+    _register_builtins(host, engine, store, newest, clock)
+    plugins = config.plugins
+    if plugins.enabled:
+        switches = {name: entry.enabled for name, entry in plugins.entries.items()}
+        register_strangers(host, allow=plugins.allow, deny=plugins.deny, own=switches)
+    engine.intake = Intake(
+        sessions=sessions,
+        lanes=lanes,
+        delivery=delivery,
+        channels=host.channels,
+        desk=CommandDesk(
+            commands=host.commands,
+            controls=lambda: engine,
+            catalogue=lambda: catalogue,
+            rules=lambda: newest.rules.desk,
+        ),
+        clock=clock,
+        rules=lambda: newest.rules.intake,
+    )
+    return House(
+        engine=engine,
+        store=store,
+        newest=newest,
+        catalogue=catalogue,
+        credentials=credentials,
+        environ=environ,
+        home=home,
+        host=host,
+        embedded=embedded,
+    )
+
+
+def _register_builtins(host: Host, engine: Supervisor, store: SqliteStore, newest: Newest, clock: Clock) -> None:
+    config = newest.live.current.config
+    register_files(
+        host,
+        documents=store.documents,
+        folder_of=folder_of,
+        max_bytes=config.tools.result_max_bytes,
+        is_private=is_private_place,
+    )
+    register_status(host, clock=clock, zone=newest.rules.zone, view=engine.view, shows_session=config.posture != "team")
+    add_builtin_commands(host.add_command, version=__version__)
+
+
+async def _fill_workspace(store: SqliteStore, clock: SystemClock, loaded: Loaded) -> None:
+    if loaded.config.agents.defaults.skip_bootstrap:
+        return
+    existing = [version.path for version in await store.documents.list(BOOTSTRAP)]
+    writes = setup_writes(existing, load_templates(), at=clock.now())
+    if writes:
+        await store.commit(writes)
+
+
+async def _reload(home: Path, environ: Mapping[str, str], clock: SystemClock, newest: Newest, sources: Sources) -> None:
+    async for change in watch(home, environ, clock=clock, current=newest.live.current):
+        newest.take(change, sources)
+
+
+async def _keep_house(store: SqliteStore, clock: SystemClock) -> None:
+    while True:
+        await clock.sleep(HOUSEKEEPING_SECONDS)
+        try:
+            await store.sweep(clock.now())
+        except OstiaryError as error:
+            log.warning("sweeping waits: %s", error)

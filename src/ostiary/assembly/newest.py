@@ -1,0 +1,132 @@
+"""The newest good generation of the configuration, and what asks it: policy, models and rules are never older than that."""
+
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+
+from ostiary.assembly.builtin import Host
+from ostiary.assembly.config.load import Loaded
+from ostiary.assembly.config.watch import Live
+from ostiary.assembly.models import Models, Sources, build_models
+from ostiary.assembly.rules import Rules, compile_rules
+from ostiary.contracts.errors import ConfigInvalid, OstiaryError
+from ostiary.contracts.messages import Address
+from ostiary.contracts.model import ModelChoice, ModelEvent, ModelFacts, ModelRef, ModelRequest
+from ostiary.contracts.policy import Action, Decision
+from ostiary.contracts.records import dataclass
+from ostiary.contracts.store import InboxItem
+from ostiary.core.agent.prompt import Envelope, wrap
+from ostiary.core.policy.verdict import Verdict
+from ostiary.core.routing.scopes import place_of
+from ostiary.core.routing.sendpolicy import may_send
+from ostiary.core.sessions.resets import expired, type_of
+from ostiary.core.sessions.session import Session
+
+log = logging.getLogger("ostiary.config")
+
+
+@dataclass(slots=True)
+class Newest:
+    """The newest good generation: what is decided, decided by this."""
+
+    live: Live
+    rules: Rules
+    models: Models
+
+    def take(self, change: Loaded | ConfigInvalid, sources: Sources) -> None:
+        """Swap everything at once, or nothing."""
+        if isinstance(change, ConfigInvalid):
+            self.live.take(change)
+            log.error("the configuration was changed but not taken over: %s", change)
+            return
+        try:
+            rules, models = compile_rules(change.config, change.generation), build_models(change.config, sources)
+        except OstiaryError as error:
+            sentence = f"{error} {error.hint}".strip()
+            self.live.problem = ConfigInvalid(sentence, problems=(sentence,))
+            log.error("the configuration was changed but not taken over: %s", sentence)
+            return
+        if self.live.take(change):
+            self.rules, self.models = rules, models
+            log.info("configuration generation %d is in force", change.generation)
+
+
+class NewestModel:
+    """The model client of the newest generation; a running call keeps the one it began with."""
+
+    def __init__(self, newest: Newest) -> None:
+        self._newest = newest
+
+    def stream(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterator[ModelEvent]]:
+        return self._newest.models.client.stream(request)
+
+
+class NewestCatalogue:
+    def __init__(self, newest: Newest) -> None:
+        self._newest = newest
+
+    def facts(self, ref: ModelRef) -> ModelFacts:
+        return self._newest.models.catalogue.facts(ref)
+
+    def choose(self, agent: str, override: str = "", *, with_images: bool = False) -> ModelChoice:
+        return self._newest.models.catalogue.choose(agent, override, with_images=with_images)
+
+    def choices(self, agent: str) -> tuple[ModelFacts, ...]:
+        return self._newest.models.catalogue.choices(agent)
+
+
+class Verdicts:
+    """The verdict of the newest generation, with the policies that plugins added."""
+
+    def __init__(self, host: Host, newest: Newest) -> None:
+        self._host = host
+        self._newest = newest
+        self._made: tuple[Rules, Verdict] | None = None
+
+    async def decide(self, action: Action) -> Decision:
+        rules = self._newest.rules
+        if self._made is None or self._made[0] is not rules:
+            self._made = (rules, Verdict(self._host.policies, judge=rules.judge))
+        return await self._made[1].decide(action)
+
+
+def session_may_send(rules: Rules, session: Session, address: Address) -> bool:
+    place = place_of(session.key.scope)
+    override = session.settings.get("send", "")
+    return may_send(session.key, channel=address.channel, chat_type=place.source, policy=rules.send, override=override).allowed
+
+
+def reset_reason(rules: Rules, item: InboxItem, last_input_at: float, now: float) -> str:
+    if item.context:
+        return ""
+    policy = rules.resets.policy_for(type_of(item.message), item.reply_to.channel)
+    return expired(last_input_at, now, policy, rules.zone) or ""
+
+
+def words_of(newest: Newest, item: InboxItem, previous_at: float, pushes: Callable[[str], bool]) -> str:
+    """Messages from channels carry an envelope; the owner's own at the terminal or the API are plain."""
+    message = item.message
+    if not pushes(message.address.channel):
+        return message.text
+    defaults = newest.live.current.config.agents.defaults
+    envelope = Envelope(
+        zone=newest.rules.zone,
+        has_timestamp=defaults.envelope_timestamp == "on",
+        has_elapsed=defaults.envelope_elapsed == "on",
+    )
+    return wrap(
+        message.text,
+        channel=message.address.channel,
+        sender=str(message.sender),
+        sender_name=message.sender_name,
+        at=item.accepted_at,
+        envelope=envelope,
+        previous_at=previous_at,
+    )
+
+
+def name_of(newest: Newest, agent: str) -> str:
+    for each in newest.live.current.config.agents.list:
+        if each.id == agent and (each.identity.name or each.name):
+            return each.identity.name or each.name
+    return "a personal assistant"
