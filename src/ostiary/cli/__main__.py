@@ -1,4 +1,4 @@
-"""Where `ostiary` begins. `--version`, and `agent` against a running gateway, need no framework and load none."""
+"""Where `ostiary` begins. `--version`, `up`, and `agent` against a running gateway need no framework and load none."""
 
 import os
 import sys
@@ -24,6 +24,13 @@ def _run(arguments: list[str]) -> int:
             done = try_quickly(arguments[1:])
             if done is not None:
                 return done
+        if arguments[:1] == ["up"]:
+            from ostiary.cli import up
+
+            asked = up.parse(arguments[1:])
+            if asked is not None:
+                up.run(asked)
+                return 0
         from ostiary.cli.app import run
 
         return run(arguments)

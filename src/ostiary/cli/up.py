@@ -3,13 +3,38 @@
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from ostiary.contracts.errors import OstiaryError
 
 if TYPE_CHECKING:
     import anyio
     import typer
+
+
+class Asked(NamedTuple):
+    port: int | None = None
+    home: Path | None = None
+    json_logs: bool = False
+
+
+def parse(arguments: list[str]) -> Asked | None:
+    """The plain spellings, without loading the framework. None: not that plain, let the framework judge."""
+    asked = Asked()
+    words = iter(arguments)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word == "--json-logs":
+            asked = asked._replace(json_logs=True)
+            continue
+        value = value if equals else next(words, "")
+        if name == "--port" and value.isascii() and value.isdigit() and int(value) <= 65535:
+            asked = asked._replace(port=int(value))
+        elif name == "--home" and value:
+            asked = asked._replace(home=Path(value))
+        else:
+            return None
+    return asked
 
 
 def register(app: "typer.Typer") -> None:
@@ -22,10 +47,10 @@ def register(app: "typer.Typer") -> None:
         json_logs: Annotated[bool, typer.Option("--json-logs", help="Log to the terminal as JSON lines.")] = False,
     ) -> None:
         """Run the gateway until it is stopped (Ctrl-C)."""
-        run(port, home, json_logs=json_logs)
+        run(Asked(port, home, json_logs))
 
 
-def run(port: int | None, home: Path | None, *, json_logs: bool) -> None:
+def run(asked: Asked) -> None:
     """Prints `ready <url>` when it listens. Raises OstiaryError if it cannot start."""
     import anyio
 
@@ -33,13 +58,13 @@ def run(port: int | None, home: Path | None, *, json_logs: bool) -> None:
     from ostiary.assembly.logging import console
     from ostiary.cli.home import home as found
 
-    console(as_json=json_logs)
-    place = found(home)
+    console(as_json=asked.json_logs)
+    place = found(asked.home)
 
     async def serve() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(_until_signalled, group.cancel_scope)
-            await run_gateway(place, port, _ready)
+            await run_gateway(place, asked.port, _ready, _progress if sys.stderr.isatty() else None)
 
     try:
         anyio.run(serve, backend_options={"use_uvloop": sys.platform != "win32"})
@@ -70,3 +95,10 @@ def _ready(url: str) -> None:
         print(
             "\nIn another terminal:  ostiary chat\nor:                   ostiary agent -m 'hello'\nCtrl-C stops it.\n", flush=True
         )
+
+
+def _progress(what: str, done: int, total: int) -> None:
+    """One line that is written over: the first start fetches half a gigabyte, and nobody should wonder."""
+    percent = 100 * done // total if total else 0
+    end = "\n" if total and done >= total else ""
+    print(f"\r{what}: {percent} %\033[K", end=end, file=sys.stderr, flush=True)

@@ -1,0 +1,28 @@
+"""`up` reads its plain spellings by itself and leaves the rest to the framework."""
+
+from pathlib import Path
+
+import pytest
+
+from ostiary.cli.up import Asked, parse
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        ([], Asked()),
+        (["--port", "9000"], Asked(port=9000)),
+        (["--port=0", "--json-logs"], Asked(port=0, json_logs=True)),
+        (["--home", "/srv/house", "--port", "1"], Asked(port=1, home=Path("/srv/house"))),
+    ],
+)
+def test_plain_spellings_are_understood(arguments: list[str], asked: Asked) -> None:
+    assert parse(arguments) == asked
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--port"], ["--port", "x"], ["--port", "70000"], ["--port", "²"], ["--home"], ["--home="], ["here"]],
+)
+def test_anything_else_is_left_to_the_framework(arguments: list[str]) -> None:
+    assert parse(arguments) is None
