@@ -60,6 +60,7 @@ class StateFile:
 
     def save(self, state: bytes) -> None:
         fresh = self._path.with_name(f".{self._path.name}.new")
+        fresh.touch(mode=0o600)
         fresh.write_bytes(state)
         fresh.replace(self._path)
 

@@ -77,13 +77,13 @@ class _Door:
         except ClientGone:
             pass
         except ApiError as error:
-            await _refuse(answered, error)
+            await _refuse(receive, answered, error)
         except OstiaryError as error:
-            await _refuse(answered, from_error(error))
+            await _refuse(receive, answered, from_error(error))
         except Exception:  # noqa: BLE001
             # The boundary: a bug ends its own request, is written down, and tells the caller nothing of the inside.
             _log.exception("request failed: %s", scope["path"])
-            await _refuse(answered, ApiError(500, "The gateway failed to answer; its log says why.", code="internal"))
+            await _refuse(receive, answered, ApiError(500, "The gateway failed to answer; its log says why.", code="internal"))
         finally:
             self._serving -= 1
 
@@ -117,9 +117,9 @@ class _Answered:
         await self._send(event)
 
 
-async def _refuse(answered: _Answered, error: ApiError) -> None:
+async def _refuse(receive: Receive, answered: _Answered, error: ApiError) -> None:
     if not answered.has_begun:
-        await refuse(answered, error)
+        await refuse(receive, answered, error)
 
 
 async def _models(

@@ -17,6 +17,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 _encode = msgspec.json.Encoder().encode
+_HEARD_OUT_BYTES = 64 * 1024 * 1024
+_HEARD_OUT_SECONDS = 5.0
 
 
 def header(scope: Scope, name: bytes) -> str:
@@ -27,8 +29,8 @@ def header(scope: Scope, name: bytes) -> str:
     return values[0].decode("latin-1").strip() if values else ""
 
 
-async def respond(send: Send, status: int, body: object, headers: Sequence[Header] = ()) -> None:
-    """Send `body` as JSON."""
+async def respond(send: Send, status: int, body: object, headers: Sequence[Header] = (), *, more: bool = False) -> None:
+    """Send `body` as JSON. `more`: the connection is kept until an empty last piece is sent."""
     content = _encode(body)
     await send(
         {
@@ -43,24 +45,35 @@ async def respond(send: Send, status: int, body: object, headers: Sequence[Heade
             ],
         }
     )
-    await send({"type": "http.response.body", "body": content})
+    await send({"type": "http.response.body", "body": content, "more_body": more})
 
 
-async def refuse(send: Send, error: ApiError) -> None:
-    """Answer with the error and close: whatever the caller is still sending is not read."""
+async def refuse(receive: Receive, send: Send, error: ApiError) -> None:
+    """Answer with the error and close: what the caller is still sending is not kept, and not read beyond a limit."""
     headers: list[Header] = [(b"connection", b"close")]
     if error.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="ostiary"'))
     if error.retry_after:
         headers.append((b"retry-after", str(error.retry_after).encode()))
-    await respond(send, error.status, error.body(), headers)
+    await respond(send, error.status, error.body(), headers, more=error.is_early)
+    if error.is_early:
+        await _hear_out(receive)
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _hear_out(receive: Receive) -> None:
+    """Closing on a caller that still writes resets the connection, and the answer is lost with it."""
+    left = _HEARD_OUT_BYTES
+    with anyio.move_on_after(_HEARD_OUT_SECONDS):
+        while left > 0 and (event := await receive()).get("more_body", False):
+            left -= len(event["body"])
 
 
 async def read_body(scope: Scope, receive: Receive, limits: Limits) -> bytes:
     """The whole body. Raises ApiError 413 before reading what is declared too long, and 408 when it drips."""
     declared = header(scope, b"content-length")
     if declared and (not declared.isascii() or not declared.isdigit() or int(declared) > limits.body_bytes):
-        raise _too_long(limits)
+        raise _too_long(limits, is_early=True)
     chunks: list[bytes] = []
     size = 0
     with anyio.move_on_after(limits.body_seconds) as timer:
@@ -69,11 +82,12 @@ async def read_body(scope: Scope, receive: Receive, limits: Limits) -> bytes:
             if event["type"] != "http.request":
                 raise ClientGone
             chunk: bytes = event.get("body", b"")
+            more = event.get("more_body", False)
             size += len(chunk)
             if size > limits.body_bytes:
-                raise _too_long(limits)
+                raise _too_long(limits, is_early=more)
             chunks.append(chunk)
-            if not event.get("more_body", False):
+            if not more:
                 break
     if timer.cancelled_caught:
         raise ApiError(408, f"The body did not arrive within {limits.body_seconds:g} seconds.", code="request_timeout")
@@ -91,5 +105,5 @@ class ClientGone(Exception):
     """The caller hung up; there is nobody to answer."""
 
 
-def _too_long(limits: Limits) -> ApiError:
-    return ApiError(413, f"The body is longer than {limits.body_bytes} bytes.", code="request_too_large")
+def _too_long(limits: Limits, *, is_early: bool) -> ApiError:
+    return ApiError(413, f"The body is longer than {limits.body_bytes} bytes.", code="request_too_large", is_early=is_early)

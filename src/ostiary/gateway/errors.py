@@ -26,20 +26,24 @@ _OUTCOMES = {
     "thinking": (400, "provider_rejected"),
     "misconfigured": (500, "model_misconfigured"),
     "unavailable": (502, "provider_unavailable"),
+    "empty": (502, "empty_answer"),
     "timeout": (504, "timeout"),
 }
 
 
 class ApiError(Exception):
-    """An answer that is a refusal. `param` is the JSON path of what was wrong."""
+    """An answer that is a refusal. `param` is the JSON path of what was wrong; `is_early`: the caller is still sending."""
 
-    def __init__(self, status: int, message: str, *, code: str = "", param: str = "", retry_after: int = 0) -> None:
+    def __init__(
+        self, status: int, message: str, *, code: str = "", param: str = "", retry_after: int = 0, is_early: bool = False
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.code = code
         self.param = param
         self.retry_after = retry_after
+        self.is_early = is_early
 
     def body(self) -> dict[str, dict[str, str | None]]:
         return {

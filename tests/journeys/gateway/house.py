@@ -57,7 +57,12 @@ class Answer:
 
 def config(model_url: str, **more: object) -> dict[str, object]:
     """A house whose only model is the one at `model_url`."""
-    kit = {"baseUrl": model_url, "api": "openai-completions", "apiKey": "${KIT_KEY}", "models": [{"id": "kit-1"}, {"id": "kit-2"}]}
+    kit = {
+        "baseUrl": model_url,
+        "api": "openai-completions",
+        "apiKey": "${KIT_KEY}",
+        "models": [{"id": "kit-1"}, {"id": "kit-2"}],
+    }
     return {
         "gateway": {"auth": {"token": "${OSTIARY_TOKEN}"}, "drainSeconds": 1},
         "agents": {"defaults": {"model": {"primary": "kit/kit-1"}}},

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ostiary.kit.model_servers import Failure
 from tests.journeys.gateway.house import Gateway, said
 from tests.journeys.gateway.model import Model
 
@@ -39,13 +40,12 @@ WRONG: dict[str, tuple[object, str]] = {
     "only an answer": ({"messages": [{"role": "assistant", "content": "hi"}]}, "messages"),
     "only a system message": ({"messages": [{"role": "system", "content": "hi"}]}, "messages"),
     "stream as text": (said("hi", stream="yes"), "stream"),
-    "user a number": (said("hi", user=7) if False else {"messages": [USER], "user": 7}, "user"),
+    "user a number": ({"messages": [USER], "user": 7}, "user"),
     "user empty": ({"messages": [USER], "user": ""}, "user"),
     "user an object": ({"messages": [USER], "user": {"id": "ada"}}, "user"),
     "model a list": (said("hi", model=["kit/kit-1"]), "model"),
     "max_tokens negative": (said("hi", max_tokens=-1), "max_tokens"),
     "max_tokens a text": (said("hi", max_tokens="many"), "max_tokens"),
-    "max_tokens beyond any machine": (said("hi", max_tokens=10**30), "max_tokens"),
     "temperature hot": (said("hi", temperature=99), "temperature"),
     "temperature not a number": (b'{"messages":[{"role":"user","content":"hi"}],"temperature":NaN}', ""),
     "tools an object": (said("hi", tools={}), "tools"),
@@ -72,7 +72,7 @@ def test_a_wrong_request_is_refused_by_name(gateway: Gateway, model: Model, name
     assert not model.requests
 
 
-@pytest.mark.parametrize("name", ["nobody/nothing", "kit/no-such-model", "kit/", "/", "ostiary/nobody", "agent:nobody", "x" * 5000])
+@pytest.mark.parametrize("name", ["nobody/nothing", "/", "ostiary/nobody", "agent:nobody", "x" * 5000])
 def test_an_unknown_model_or_agent_is_not_found(gateway: Gateway, model: Model, name: str) -> None:
     answer = gateway.ask(said("hi", "unknown-model", model=name))
     assert (answer.status, answer.code) == (404, "model_not_found"), answer.body
@@ -87,11 +87,19 @@ def test_a_session_that_cannot_be_is_refused(gateway: Gateway, model: Model, key
     assert not model.requests
 
 
-def test_control_characters_reach_the_model_and_harm_nobody(gateway: Gateway, model: Model) -> None:
-    text = "bell\x07 escape\x1b[2J null\x00 bidi\u202e feed\x0c end"
+def test_a_model_its_provider_does_not_know_is_told_in_the_providers_words(gateway: Gateway, model: Model) -> None:
+    model.begin(Failure(kind="unknown_model"))
+    answer = gateway.ask(said("hi", "no-such-model", model="kit/no-such-model"))
+    assert (answer.status, answer.code) == (500, "model_misconfigured")
+    assert "does not know this model" in answer.error
+    model.begin("fine")
+    assert gateway.say("and now?", "no-such-model").text == "fine"
+
+
+def test_control_characters_are_taken_out_and_harm_nobody(gateway: Gateway, model: Model) -> None:
     model.begin("ok", "fine")
-    assert gateway.say(text, "controls").text == "ok"
-    assert model.last["messages"][-1]["content"] == text
+    assert gateway.say("bell\x07 escape\x1b[2J null\x00 feed\x0c\tend\n", "controls").text == "ok"
+    assert model.last["messages"][-1]["content"] == "bell escape[2J null feed\tend\n"
     assert gateway.say("still there?", "controls").text == "fine"
     listed = gateway.home.run("sessions", "show", "agent:main:api:controls").stdout
     assert "\x1b" not in listed
@@ -105,11 +113,13 @@ def test_a_message_larger_than_the_limit_is_refused_before_it_is_read(gateway: G
     assert gateway.say("hi", "huge").text == "fine"
 
 
-def test_a_message_too_long_for_the_model_fails_its_turn_and_the_session_goes_on(gateway: Gateway, model: Model) -> None:
-    model.begin("fine", "fine", "fine")
-    long = gateway.say("word " * 1_900_000, "long")
-    assert (long.status, long.code) == (400, "context_length_exceeded"), long.body[:300]
-    assert gateway.say("and now?", "long").text == "fine"
+@pytest.mark.parametrize("size", [900_000, 10_000_000])
+def test_a_message_too_long_for_anybody_is_refused_and_the_session_goes_on(gateway: Gateway, model: Model, size: int) -> None:
+    model.begin(Failure(kind="context"), Failure(kind="context"))
+    long = gateway.say("x" * size, "long")
+    assert (long.status, long.json["error"]["type"]) == (400, "invalid_request_error"), long.body[:300]
+    model.begin("fine")
+    assert gateway.say("and now?", "long").text.endswith("fine")
 
 
 def test_a_thousand_messages_at_once_are_one_turn(gateway: Gateway, model: Model) -> None:

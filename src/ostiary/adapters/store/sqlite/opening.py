@@ -59,7 +59,7 @@ def _reading(path: Path, key: bytes, idle: float) -> Threads:
 @contextmanager
 def _held(path: Path) -> Iterator[None]:
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _ensure_folder(path.parent)
         lock = hold_writer_lock(path)
     except OSError as error:
         raise explain(error, path) from error
@@ -68,6 +68,13 @@ def _held(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+def _ensure_folder(path: Path) -> None:
+    """Each folder on the way is private: `parents=True` alone would give the upper ones the usual mode."""
+    if not path.parent.exists():
+        _ensure_folder(path.parent)
+    path.mkdir(mode=0o700, exist_ok=True)
 
 
 def _ensure_file(path: Path) -> None:
