@@ -5,7 +5,7 @@ cut by a crash goes on exactly where it was.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Literal, Protocol
 
@@ -94,6 +94,7 @@ class Job:
     lane: str
     batch: Batch | None
     steer: Callable[[], list[tuple[InboxItem, TurnInput]]]
+    unsteer: Callable[[Sequence[InboxItem]], None] = lambda items: None
     generation: int = 0
     scope: anyio.CancelScope | None = None
     stop_reason: str = ""
@@ -158,7 +159,9 @@ class Runner:
                 scope.cancel()
             verdict = await self._steps(job)
             job.spent += self._clock.monotonic() - began
-            return verdict
+            # Told to stop while its suspension was being written: nobody may find it waiting afterwards.
+            if verdict == "ended" or not job.stop_reason:
+                return verdict
         status: TurnStatus = "aborted" if job.stop_reason else "timeout"
         reason = job.stop_reason or f"the turn took longer than {self._rules().timeout:g} s"
         with anyio.CancelScope(shield=True):
@@ -421,12 +424,13 @@ class Runner:
 
     async def _steer(self, job: Job) -> bool:
         """Commit the claim, the message and the results of skipped calls together."""
-        arrived = job.steer()
-        if not arrived:
-            return False
         async with self._sessions.pen(job.key) as pen:
             turn = pen.session.turn
             if turn is None or turn.id != job.turn:
+                return False
+            # Taken with the pen in hand: who stops the turn meanwhile still finds them in the queue.
+            arrived = job.steer()
+            if not arrived:
                 return False
             for call in turn.open_calls:
                 pen.add(failure(call, SKIPPED, "skipped"), turn=turn.id)
@@ -434,7 +438,11 @@ class Runner:
             claimed = tuple(item.id for item, _ in arrived if item.mode == "steer")
             if claimed:
                 pen.also(MarkInbox(ids=claimed, state="claimed", turn=turn.id))
-            await pen.commit()
+            try:
+                await pen.commit()
+            except BaseException:
+                job.unsteer([item for item, _ in arrived])
+                raise
         return True
 
     async def _wait_for_client(self, job: Job, plan: Plan) -> bool:

@@ -5,7 +5,7 @@ The inbox in the store is the queue; what is here is its picture in memory, made
 
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import anyio
@@ -13,11 +13,11 @@ from anyio.abc import TaskGroup
 
 from ostiary.contracts.clock import Clock, Ids
 from ostiary.contracts.engine import Outcome, Stopped
-from ostiary.contracts.errors import AlreadyAccepted, Busy, OstiaryError, StaleLease, StoreError, StoreUnavailable
+from ostiary.contracts.errors import Busy, OstiaryError, StaleLease, StoreError, StoreUnavailable
 from ostiary.contracts.events import TurnInput
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.records import dataclass
-from ostiary.contracts.store import Accept, InboxItem, InboxState, MarkInbox, Pending, PutBlob, Write
+from ostiary.contracts.store import Accept, InboxItem, MarkInbox, Pending, PutBlob, Write
 from ostiary.core.agent.run import Batch, Job, Runner
 from ostiary.core.routing.outcomes import Outcomes, outcome_of
 from ostiary.core.routing.queue import QueueRules, Seat, input_of, next_batch, summarise
@@ -29,6 +29,7 @@ FIRST_RETRY = 0.5
 LONGEST_RETRY = 30.0
 LONGEST_DEBOUNCE = 600.0
 STOP_SECONDS = 10.0
+SUMMARISED = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,17 +130,24 @@ class Lanes:
         seat = self._seat(item.session)
         writes: list[Write] = [PutBlob(digest=digest, content=content) for digest, content in blobs.items()]
         victim = self._victim(seat, rules)
+        is_summarised = rules.drop == "summarize" and len(seat.dropped) < SUMMARISED
         if victim is not None:
-            state: InboxState = "dropped" if rules.drop == "summarize" else "done"
-            writes.append(MarkInbox(ids=(victim.id,), state=state))
+            # Out of the line before it is written: meanwhile no turn may begin with it and nobody drop it again.
+            seat.waiting.remove(victim)
+            writes.append(MarkInbox(ids=(victim.id,), state="dropped" if is_summarised else "done"))
         writes.append(Accept(item=item))
+        seat.arriving += 1
         try:
             numbers = await self._sessions.write(writes)
-        except AlreadyAccepted:
-            self._let_go(seat)
+        except BaseException:
+            seat.arriving -= 1
+            if victim is not None:
+                seat.waiting.appendleft(victim)
+            self._line_up(seat)
             raise
+        seat.arriving -= 1
         if victim is not None:
-            self._drop(seat, victim, rules)
+            self._drop(seat, victim, is_summarised)
         item = replace(item, id=numbers[-1])
         await self.admit_known(item)
         return item
@@ -149,23 +157,20 @@ class Lanes:
         seat = self._seat(item.session)
         self.outcomes.expect(item.id)
         self._arrived(seat, item)
-        if seat.parked:
-            await self.close_parked(seat, "a new message came instead of the answers")
+        if seat.parked and self._group is not None:
+            self._group.start_soon(self._expire, seat, seat.parked, 0.0, "a new message came instead of the answers")
 
     def _victim(self, seat: Seat, rules: QueueRules) -> InboxItem | None:
-        if len(seat.waiting) < rules.cap:
+        waiting = len(seat.waiting) + seat.arriving
+        if waiting < rules.cap:
             return None
-        if rules.drop == "new":
-            raise Busy(
-                f"{len(seat.waiting)} messages already wait in this conversation", hint="Wait for an answer, or send /stop."
-            )
+        if rules.drop == "new" or not seat.waiting:
+            raise Busy(f"{waiting} messages already wait in this conversation", hint="Wait for an answer, or send /stop.")
         return seat.waiting[0]
 
-    def _drop(self, seat: Seat, victim: InboxItem, rules: QueueRules) -> None:
-        if victim not in seat.waiting:
-            return
-        seat.waiting.remove(victim)
-        if rules.drop == "summarize":
+    def _drop(self, seat: Seat, victim: InboxItem, is_summarised: bool) -> None:
+        seat.due.pop(victim.id, None)
+        if is_summarised:
             seat.dropped.append(victim)
         self.outcomes.settle(
             (victim.id,), Outcome(turn="", session=victim.session, status="aborted", reason="dropped: the queue was full")
@@ -173,11 +178,19 @@ class Lanes:
 
     def _arrived(self, seat: Seat, item: InboxItem) -> None:
         self._queue(seat, item)
-        if item.mode == "interrupt":
+        if item.mode == "interrupt" and self._may_interrupt(seat, item):
             seat.waiting.rotate(1)
             if seat.job is not None:
                 seat.job.stop("interrupted by a newer message")
         self._line_up(seat)
+
+    def _may_interrupt(self, seat: Seat, item: InboxItem) -> bool:
+        """Only who began what runs or waits may cut it short; others follow up."""
+        session = self._sessions.peek(seat.key)
+        turn = session.turn if session is not None else None
+        begun = seat.job.batch.items[:1] if seat.job is not None and seat.job.batch is not None else ()
+        running = [turn.started.principal] if turn is not None else [each.principal for each in begun]
+        return all(principal == item.principal for principal in (*running, *(each.principal for each in seat.waiting)))
 
     def _queue(self, seat: Seat, item: InboxItem) -> None:
         # The stored deadline is wall time; the wait is not, or a clock that jumps back would hold the message for hours.
@@ -220,35 +233,36 @@ class Lanes:
             if seat.resume or seat.waiting:
                 self._running[lane] = self._running.get(lane, 0) + 1
                 job = self._job(seat)
+                job.stop_reason, seat.stop_reason = seat.stop_reason, ""
                 seat.job = job
                 self._group.start_soon(self._run, seat, job)
+            else:
+                self._let_go(seat)
 
     def _job(self, seat: Seat) -> Job:
-        def steer() -> list[tuple[InboxItem, TurnInput]]:
-            return self._steering(seat)
+        turn, seat.resume, batch = seat.resume, "", None
+        if not turn:
+            turn, batch = self._ids.new("turn"), self._batch(seat)
+        return Job(
+            key=seat.key,
+            turn=turn,
+            lane=seat.lane,
+            batch=batch,
+            steer=lambda: self._steering(seat),
+            unsteer=lambda items: self._unsteer(seat, items),
+            generation=self._generation(),
+        )
 
-        if seat.resume:
-            turn, seat.resume = seat.resume, ""
-            return Job(key=seat.key, turn=turn, lane=seat.lane, batch=None, steer=steer, generation=self._generation())
+    def _batch(self, seat: Seat) -> Batch:
         items = next_batch(seat.waiting)
         for item in items:
             seat.waiting.popleft()
             seat.due.pop(item.id, None)
-        dropped, seat.dropped = tuple(seat.dropped), []
-        batch = Batch(
-            items=tuple(items),
-            inputs=(),
-            dropped=dropped,
-            summary_of_dropped=summarise(dropped),
-        )
-        return Job(
-            key=seat.key,
-            turn=self._ids.new("turn"),
-            lane=seat.lane,
-            batch=batch,
-            steer=steer,
-            generation=self._generation(),
-        )
+        # What others wrote into the full queue waits for a turn of theirs: a turn speaks with one authority.
+        dropped = tuple(each for each in seat.dropped if each.principal == items[0].principal)
+        seat.dropped = [each for each in seat.dropped if each.principal != items[0].principal]
+        inputs = tuple(input_of(item) for item in items)
+        return Batch(items=tuple(items), inputs=inputs, dropped=dropped, summary_of_dropped=summarise(dropped))
 
     def _steering(self, seat: Seat) -> list[tuple[InboxItem, TurnInput]]:
         """Messages that may join the running turn: only from its own principal, at its own place."""
@@ -260,6 +274,8 @@ class Lanes:
         for item in list(seat.waiting):
             if item.mode not in ("steer", "steer-backlog") or item.principal != turn.started.principal:
                 continue
+            if item.reply_to != turn.started.reply_to:
+                continue
             if item.mode == "steer":
                 seat.waiting.remove(item)
                 joined.append((item, input_of(item, self._words(item, turn.started_at))))
@@ -268,6 +284,12 @@ class Lanes:
                 seat.waiting[seat.waiting.index(item)] = replace(item, mode="followup")
                 joined.append((item, replace(input_of(item, self._words(item, turn.started_at)), item=0)))
         return joined
+
+    def _unsteer(self, seat: Seat, items: Sequence[InboxItem]) -> None:
+        """The steering could not be written: everything waits again as it did."""
+        back = {item.id: item for item in items if item.mode == "steer-backlog"}
+        steers = [item for item in items if item.mode == "steer"]
+        seat.waiting = deque([*steers, *(back.get(item.id, item) for item in seat.waiting)])
 
     async def _run(self, seat: Seat, job: Job) -> None:
         batch = job.batch
@@ -281,20 +303,19 @@ class Lanes:
                 reason = self._reset_reason(batch.items[0], session.last_input_at)
                 batch = job.batch = replace(batch, inputs=tuple(inputs), reset_reason=reason)
             verdict = await self._runner.run(job)
+            await self._finished(seat, job, verdict)
+            seat.failures = 0
         except StaleLease as error:
             self.broken = error
             raise
-        except StoreError as error:
-            self._put_back(seat, job, batch, error)
+        except (StoreError, Busy) as error:
+            self._put_back(seat, job, error)
         except OstiaryError as error:
             await self._end_broken(seat, job, str(error))
         except Exception:
             # An exception ends its own turn only.
             log.exception("turn %s failed inside", job.turn)
             await self._end_broken(seat, job, "something inside failed; the log has the details")
-        else:
-            seat.failures = 0
-            await self._finished(seat, job, verdict)
         finally:
             seat.job = None
             self._running[job.lane] -= 1
@@ -308,43 +329,46 @@ class Lanes:
         turn = session.turn if verdict == "waiting" else session.last_turn
         if turn is None or turn.id != job.turn:
             return
+        if verdict == "waiting" and turn.suspended is None:
+            # Answered before it had its place.
+            seat.resume = turn.id
+            return
         self.outcomes.settle(turn.items, outcome_of(seat.key, turn))
         if verdict == "waiting":
             seat.parked, seat.deadline = turn.id, turn.suspended.deadline if turn.suspended else 0.0
             self._watch_deadline(seat)
 
-    def _put_back(self, seat: Seat, job: Job, batch: Batch | None, error: StoreError) -> None:
+    def _put_back(self, seat: Seat, job: Job, error: Exception) -> None:
         """The store would not write: what was accepted stays accepted and is tried again, ever more slowly."""
         self._sessions.forget(seat.key)
         seat.failures += 1
         wait = min(FIRST_RETRY * 2 ** (seat.failures - 1), LONGEST_RETRY)
         seat.not_before = self._clock.monotonic() + wait
         log.warning("turn %s waits %.1f s: %s", job.turn, wait, error)
-        if batch is not None and job.batch is not None:
-            seat.waiting.extendleft(reversed(batch.items))
-            seat.dropped = [*batch.dropped, *seat.dropped]
+        seat.stop_reason = job.stop_reason
+        if job.batch is not None:
+            seat.waiting.extendleft(reversed(job.batch.items))
+            seat.dropped = [*job.batch.dropped, *seat.dropped]
         else:
             seat.resume = job.turn
 
     async def _end_broken(self, seat: Seat, job: Job, reason: str) -> None:
         try:
             await self._runner.end_early(job, "failed", reason)
-        except StoreError as error:
-            self._put_back(seat, job, None, error)
-            return
-        await self._finished(seat, job, "ended")
+            await self._finished(seat, job, "ended")
+        except StaleLease:
+            raise
+        except Exception as error:
+            # Whatever is wrong with this session, the others go on.
+            log.exception("turn %s could not be ended", job.turn)
+            self._put_back(seat, job, error)
 
     async def stop(self, key: SessionKey, reason: str) -> Stopped:
         """End what runs, clear what waits; durable when it returns."""
         seat = self._seats.get(key)
         if seat is None:
             return Stopped(turns=0, queued=0)
-        queued = list(seat.waiting)
-        seat.waiting.clear()
-        if queued:
-            await self._sessions.write([MarkInbox(ids=tuple(item.id for item in queued), state="done")])
-            gone = Outcome(turn="", session=key, status="aborted", reason=reason)
-            self.outcomes.settle([item.id for item in queued], gone)
+        queued = await self._clear(seat, reason)
         turns = 0
         if seat.parked:
             await self.close_parked(seat, reason)
@@ -357,34 +381,70 @@ class Lanes:
                 await ended.wait()
             if late.cancelled_caught:
                 raise StoreUnavailable("the turn was told to stop, but its end could not be recorded yet")
+            if seat.parked == job.turn:
+                await self.close_parked(seat, reason)
         elif seat.resume:
             turns = 1
-            turn, seat.resume = seat.resume, ""
-            await self._runner.end_early(Job(key=key, turn=turn, lane=seat.lane, batch=None, steer=list), "aborted", reason)
-        return Stopped(turns=turns, queued=len(queued))
+            await self._close(seat, seat.resume, reason)
+        return Stopped(turns=turns, queued=queued)
+
+    async def _clear(self, seat: Seat, reason: str) -> int:
+        """Nobody waits any more; gives how many did. Raises StoreError, Busy, and then everybody waits as before."""
+        waiting, dropped = list(seat.waiting), list(seat.dropped)
+        ids = tuple(item.id for item in (*waiting, *dropped))
+        if not ids:
+            return 0
+        seat.waiting.clear()
+        seat.dropped.clear()
+        try:
+            with anyio.CancelScope(shield=True):
+                await self._sessions.write([MarkInbox(ids=ids, state="done")])
+        except (StoreError, Busy):
+            seat.waiting.extendleft(reversed(waiting))
+            seat.dropped = [*dropped, *seat.dropped]
+            self._line_up(seat)
+            raise
+        gone = Outcome(turn="", session=seat.key, status="aborted", reason=reason)
+        self.outcomes.settle([item.id for item in waiting], gone)
+        return len(waiting)
 
     async def close_parked(self, seat: Seat, reason: str) -> None:
-        """End a turn that waits: its open calls are recorded as unanswered."""
-        turn_id, seat.parked = seat.parked, ""
-        job = Job(key=seat.key, turn=turn_id, lane=seat.lane, batch=None, steer=list)
+        """End a turn that waits: its open calls are recorded as unanswered. Raises StoreError, Busy: then it still waits."""
+        await self._close(seat, seat.parked, reason)
+
+    async def _close(self, seat: Seat, turn: str, reason: str) -> None:
+        job = Job(key=seat.key, turn=turn, lane=seat.lane, batch=None, steer=list)
         await self._runner.end_early(job, "aborted", reason, fate="unanswered")
         await self._finished(seat, job, "ended")
+        seat.parked = "" if seat.parked == turn else seat.parked
+        seat.resume = "" if seat.resume == turn else seat.resume
         self._line_up(seat)
 
-    def unpark(self, key: SessionKey) -> None:
+    def unpark(self, key: SessionKey, turn: str) -> None:
         """The answer to a waiting turn is committed: it goes on as soon as there is a slot."""
-        seat = self._seats[key]
-        seat.resume, seat.parked = seat.parked, ""
+        seat = self._seat(key)
+        if seat.parked == turn:
+            seat.resume, seat.parked = turn, ""
         self._line_up(seat)
 
     def _watch_deadline(self, seat: Seat) -> None:
         if seat.deadline and self._group is not None:
-            self._group.start_soon(self._expire, seat, seat.parked, seat.deadline - self._clock.now())
+            seconds = seat.deadline - self._clock.now()
+            self._group.start_soon(self._expire, seat, seat.parked, seconds, "nobody answered in time")
 
-    async def _expire(self, seat: Seat, turn: str, seconds: float) -> None:
+    async def _expire(self, seat: Seat, turn: str, seconds: float, reason: str) -> None:
+        """Close a turn that still waits by then; if the store will not write, until it does."""
         await self._clock.sleep(max(0.0, seconds))
-        if seat.parked == turn:
-            await self.close_parked(seat, "nobody answered in time")
+        wait = FIRST_RETRY
+        while seat.parked == turn:
+            try:
+                await self.close_parked(seat, reason)
+            except StaleLease:
+                raise
+            except Exception as error:  # noqa: BLE001 - one session's fault must not end the others
+                log.warning("turn %s waits to be closed: %s", turn, error)
+                await self._clock.sleep(wait)
+                wait = min(wait * 2, LONGEST_RETRY)
 
     def _seat(self, key: SessionKey) -> Seat:
         seat = self._seats.get(key)

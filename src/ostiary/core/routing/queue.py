@@ -33,7 +33,8 @@ class QueueRules:
 class Seat:
     """A session's place in its lane. `job` is set while a turn of it runs; `parked` names a turn that waits.
 
-    `due` holds, per waiting item, the monotonic second from which it may run."""
+    `due` holds, per waiting item, the monotonic second from which it may run. `arriving` counts messages being written.
+    `stop_reason` is set while a turn that was told to stop waits for the store."""
 
     key: SessionKey
     waiting: deque[InboxItem] = field(default_factory=deque)
@@ -45,12 +46,14 @@ class Seat:
     resume: str = ""
     lane: str = "main"
     lined_up: bool = False
+    arriving: int = 0
     failures: int = 0
     not_before: float = 0.0
+    stop_reason: str = ""
 
     @property
     def is_empty(self) -> bool:
-        return not (self.waiting or self.dropped or self.job or self.parked or self.resume)
+        return not (self.waiting or self.dropped or self.job or self.parked or self.resume or self.arriving)
 
     def ready_at(self) -> float:
         """When the next turn may begin: debounced messages wait for the last of their batch."""

@@ -181,7 +181,7 @@ class Supervisor:
             self._lanes.outcomes.expect(turn.items[0])
             await pen.commit()
             item = turn.items[0]
-        self._lanes.unpark(session)
+        self._lanes.unpark(session, turn.id)
         return item
 
     def _answered_before(self, session: SessionKey, answers: Mapping[str, ToolOutcome]) -> int | None:

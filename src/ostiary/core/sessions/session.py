@@ -22,6 +22,7 @@ from ostiary.contracts.events import (
     Imported,
     ModelAnswered,
     ModelRequested,
+    Noted,
     PrefixPinned,
     Recorded,
     Reset,
@@ -151,12 +152,14 @@ class Session:
             case PrefixPinned():
                 self.prefix = event
             case Reset():
-                self._restart(())
+                self._restart(self._of_turn())
             case Trimmed(kept_from=kept_from):
                 self._keep_from(kept_from)
             case Compacted(kept_from=kept_from, summary=summary, label=label):
                 self._keep_from(kept_from)
                 self._prepend(UserMessage(parts=(Text(text=summary, label=label),)))
+            case Noted(text=text, label=label):
+                self._add(AssistantMessage(parts=(Text(text=text, label=label),), model=self.model))
             case Branched(messages=messages) | Imported(messages=messages):
                 self._restart(messages)
             case _:
@@ -167,6 +170,7 @@ class Session:
             self.turn.absorb(event)
 
     def _start(self, turn: str, event: TurnStarted, at: float) -> None:
+        self._close_calls()
         self.turn = Turn(id=turn, started=event, started_at=at, items=[each.item for each in event.inputs])
         self.turns += 1
         self.last_input_at = at
@@ -250,6 +254,13 @@ class Session:
         self.messages, self.digest, self.characters = messages, _EMPTY_DIGEST, 0
         for message in messages:
             self._measure(message)
+
+    def _of_turn(self) -> tuple[Message, ...]:
+        """What the open turn has said so far: a new beginning that overtakes it must not tear it apart."""
+        if self.turn is None:
+            return ()
+        start = next((index for name, index in self.marks if name == self.turn.id), len(self.messages))
+        return tuple(self.messages[start:])
 
     def _restart(self, messages: tuple[Message, ...]) -> None:
         self.marks, self.label = [], SYSTEM_LABEL
