@@ -15,6 +15,7 @@ from ostiary.contracts.events import (
     Imported,
     ModelAnswered,
     ModelRequested,
+    Noted,
     PrefixPinned,
     Recorded,
     Reset,
@@ -104,6 +105,7 @@ _TELL: Mapping[type, Callable[[Any], tuple[str, str]]] = {
     Compacted: lambda e: ("earlier turns summarised", e.summary),
     Branched: lambda e: (f"branched from {e.parent} at event {e.at} ({len(e.messages)} messages)", ""),
     Imported: lambda e: (f"imported {len(e.messages)} messages from {e.source}", "\n".join(e.notes)),
+    Noted: lambda e: (f"note by {e.by}", e.text),
     Erased: lambda e: (f"erased ({e.kind})", ""),
 }
 

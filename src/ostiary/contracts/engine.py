@@ -23,7 +23,8 @@ class Submission:
 
     `principal` set: the door's authentication decided it; else the people registry resolves the sender.
     `context` is the caller's own history (a stateless call, `ephemeral`). `blobs` are the bytes of the attachments.
-    `directives` are settings for this turn only, such as `model`.
+    `directives` are settings for this turn only, such as `model`. `untrusted_source` set: the text is data from outside
+    (a webhook), whoever delivered it.
     """
 
     message: InboundMessage
@@ -35,6 +36,7 @@ class Submission:
     client_tools: tuple[ToolSchema, ...] = ()
     blobs: Mapping[str, bytes] = field(default_factory=dict)
     directives: Mapping[str, str] = field(default_factory=dict)
+    untrusted_source: str = ""
     max_tokens: int | None = None
     temperature: float | None = None
 

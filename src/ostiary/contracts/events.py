@@ -200,6 +200,15 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """Words put into the conversation as if the assistant had said them, without asking a model."""
+
+    text: str
+    by: str
+    label: Label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
     """Stands where a payload was erased."""
 
@@ -224,6 +233,7 @@ Event = (
     | Compacted
     | Branched
     | Imported
+    | Noted
     | Erased
 )
 
@@ -244,6 +254,7 @@ KINDS: Mapping[str, type[Event]] = {
     "session.compacted": Compacted,
     "session.branched": Branched,
     "session.imported": Imported,
+    "session.noted": Noted,
 }
 KIND_OF: Mapping[type[Event], str] = {cls: kind for kind, cls in KINDS.items()}
 VERSIONS: Mapping[str, int] = dict.fromkeys(KINDS, 1)

@@ -41,6 +41,7 @@ class InboxItem:
     instructions: str = ""
     context: tuple[Message, ...] = ()
     client_tools: tuple[ToolSchema, ...] = ()
+    untrusted_source: str = ""
     directives: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -139,6 +139,7 @@ class Intake:
             instructions=submission.instructions,
             context=submission.context,
             client_tools=submission.client_tools,
+            untrusted_source=submission.untrusted_source,
             directives=directives,
         )
 

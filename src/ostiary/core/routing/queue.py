@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Literal
 
-from ostiary.contracts.content import Image, Text, UserPart
+from ostiary.contracts.content import Image, Label, Text, Trust, UserPart
 from ostiary.contracts.events import TurnInput
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.records import dataclass
@@ -75,7 +75,7 @@ def next_batch(waiting: Sequence[InboxItem]) -> list[InboxItem]:
 
 
 def _collects(item: InboxItem) -> bool:
-    own_terms = item.instructions or item.context or item.client_tools or item.directives
+    own_terms = item.instructions or item.context or item.client_tools or item.directives or item.untrusted_source
     return item.mode == "collect" and not own_terms
 
 
@@ -88,6 +88,8 @@ def input_of(item: InboxItem, text: str | None = None) -> TurnInput:
     message = item.message
     text = message.text if text is None else text
     label = trust_label(item.principal.is_owner, str(message.sender))
+    if item.untrusted_source:
+        label = Label(trust=Trust.UNTRUSTED, sources=(item.untrusted_source,))
     parts: list[UserPart] = []
     if message.quoted is not None:
         quoted = trust_label(False, message.quoted.sender or "quoted")

@@ -20,6 +20,7 @@ from ostiary.contracts.events import (
     Event,
     Imported,
     ModelAnswered,
+    Noted,
     Steered,
     ToolResulted,
     TurnInput,
@@ -40,7 +41,7 @@ def relabelled(event: Event, label: Label) -> Event:
             return replace(event, parts=tuple(_answer_part(part, label) for part in event.parts), label=joined)
         case ToolResulted():
             return replace(event, label=event.label.join(label), images=tuple(_image(image, label) for image in event.images))
-        case Compacted():
+        case Compacted() | Noted():
             return replace(event, label=event.label.join(label))
         case Branched() | Imported():
             return replace(event, messages=relabelled_messages(event.messages, label))

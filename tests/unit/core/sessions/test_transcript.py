@@ -18,6 +18,7 @@ from ostiary.contracts.events import (
     Imported,
     ModelAnswered,
     ModelRequested,
+    Noted,
     PrefixPinned,
     Recorded,
     Reset,
@@ -80,6 +81,7 @@ EVERY_KIND: tuple[Event, ...] = (
     Compacted(summary="s", kept_from="turn_1", label=WEB),
     Branched(parent="agent:main:main", at=3, messages=(user("a"), said("b"))),
     Imported(messages=(user("a"),), source="openclaw", notes=("x",)),
+    Noted(text="a note", by="api:token", label=WEB),
     Erased(kind="turn.started", digest="d"),
 )
 
