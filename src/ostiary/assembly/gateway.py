@@ -58,6 +58,8 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
         log_to_file(
             Path(to.file) if to.file else home / "logs" / "ostiary.log", level=to.level, max_bytes=to.max_bytes, keep=to.keep
         )
+        if not house.token():
+            log.warning("the token cannot be read, so only the command line here gets in; `ostiary doctor` says why")
         with run_file(home) as run:
             app = build_app(
                 house.engine,

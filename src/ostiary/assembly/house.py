@@ -75,11 +75,15 @@ class House:
     embedded: LazyEmbedded
 
     def token(self) -> str:
-        """The bearer token: the configured one, else the one made at the first start."""
+        """The bearer token: the configured one, else the one made at the first start. Empty, which fits nobody, if neither
+        can be read."""
         configured = self.newest.live.current.config.gateway.auth.token
-        if configured is not None:
-            return resolve(configured, self.environ, self.credentials).reveal()
-        made = self.credentials.reveal(TOKEN)
+        try:
+            if configured is not None:
+                return resolve(configured, self.environ, self.credentials).reveal()
+            made = self.credentials.reveal(TOKEN)
+        except OstiaryError:
+            return ""
         return made.reveal() if made is not None else ""
 
 

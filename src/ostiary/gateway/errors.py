@@ -84,4 +84,5 @@ def from_outcome(outcome: Outcome) -> ApiError:
     """For a turn that ended `failed` or `timeout`."""
     kind = outcome.error_kind or ("timeout" if outcome.status == "timeout" else "")
     status, code = _OUTCOMES.get(kind, (500, kind or "turn_failed"))
-    return ApiError(status, outcome.reason or outcome.text or "The turn failed.", code=code)
+    said = outcome.text if outcome.status == "failed" else outcome.reason
+    return ApiError(status, said or outcome.reason or "The turn failed.", code=code)

@@ -131,7 +131,7 @@ class Home:
 
     def refused(self) -> str:
         """What `up` says when it will not start: one sentence and what to do, no traceback, exit code 1."""
-        done = self.run("up", "--port", "0")
+        done = self.run("up", "--port", "0", seconds=10)
         assert (done.returncode, done.stdout) == (1, ""), done
         complaint = [line for line in done.stderr.splitlines() if not line.startswith("warning: ")]
         assert complaint[0].startswith("error: "), done.stderr

@@ -81,6 +81,7 @@ def test_an_unreachable_server_fails_the_turn_and_the_session_goes_on(
     answer = heard[provider]
     assert (answer.status, answer.code) == (502, "provider_unavailable"), answer.body
     assert provider in answer.error
+    assert "Check the network" in answer.error
     model.begin("sane")
     assert wide.say("and now?", provider).text == "sane"
 

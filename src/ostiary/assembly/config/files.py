@@ -26,9 +26,10 @@ def read_text(path: Path) -> str | None:
         return None
     except OSError as error:
         raise unreadable(path, f"cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise unreadable(path, "is not an ordinary file")
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise unreadable(path, "is not an ordinary file")
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise unreadable(path, f"is larger than {MAX_BYTES // 1024} KiB")
