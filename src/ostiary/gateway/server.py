@@ -10,7 +10,11 @@ import anyio
 import uvicorn
 
 from ostiary.contracts.errors import BadInput
+from ostiary.gateway.addresses import EVERYWHERE, LOOPBACK
 from ostiary.gateway.asgi import App
+from ostiary.gateway.tls import Certificate
+
+WEBSOCKETS = "none"
 
 
 class _Server(uvicorn.Server):
@@ -32,21 +36,28 @@ class _Server(uvicorn.Server):
 async def serve(
     app: App,
     *,
-    host: str = "127.0.0.1",
+    host: str = LOOPBACK,
     port: int = 0,
+    tls: Certificate | None = None,
     on_ready: Callable[[str], None] = lambda url: None,
     drain_seconds: int = 5,
+    max_frame: int = 1_048_576,
 ) -> None:
-    """Serve `app` on loopback until cancelled; requests under way then get `drain_seconds` to end.
+    """Serve `app` until cancelled; requests under way then get `drain_seconds` to end.
 
-    `on_ready` is told the address once connections are accepted. Raises BadInput if the address is not loopback or taken.
+    `on_ready` is told the address once connections are accepted. Raises BadInput if the address cannot be had.
     """
     listener = bind(host, port)
-    url = f"http://{_shown(host)}:{listener.getsockname()[1]}"
+    scheme = "https" if tls is not None else "http"
+    shown = LOOPBACK if host == EVERYWHERE else host
+    url = f"{scheme}://{_shown(shown)}:{listener.getsockname()[1]}"
     config = uvicorn.Config(
         app,
         http="httptools",
-        ws="none",
+        ws=WEBSOCKETS,
+        ws_max_size=max_frame,
+        ws_per_message_deflate=False,
+        ws_ping_interval=None,
         loop="none",
         lifespan="off",
         interface="asgi3",
@@ -57,6 +68,8 @@ async def serve(
         date_header=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=drain_seconds,
+        ssl_certfile=str(tls.certificate) if tls is not None else None,
+        ssl_keyfile=str(tls.key) if tls is not None else None,
     )
     server = _Server(config, lambda: on_ready(url))
     try:
@@ -71,13 +84,11 @@ async def serve(
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket on loopback. Raises BadInput saying what to do."""
+    """A listening socket. Raises BadInput saying what to do."""
     try:
-        address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
+        address = ipaddress.ip_address(LOOPBACK if host == "localhost" else host)
     except ValueError:
         raise BadInput(f"{host!r} is not an address", hint="Use 127.0.0.1.") from None
-    if not address.is_loopback:
-        raise BadInput(f"{host} is not loopback", hint="The gateway listens on 127.0.0.1 only; put a tunnel in front of it.")
     listener = socket.socket(socket.AF_INET if address.version == 4 else socket.AF_INET6)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

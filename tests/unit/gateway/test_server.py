@@ -60,8 +60,8 @@ async def test_serving_leaves_the_signals_alone() -> None:
     assert during == before
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
-def test_only_loopback_is_listened_on(host: str) -> None:
+@pytest.mark.parametrize("host", ["192.0.2.1", "example.org", ""])
+def test_an_address_that_is_not_ours_is_refused_in_words(host: str) -> None:
     with pytest.raises(BadInput):
         bind(host, 0)
 
