@@ -113,7 +113,7 @@ class Engine:
         """Give way until it is so, while the clock stands still."""
         with anyio.fail_after(10):
             while not is_so():
-                await anyio.sleep(0.0005)
+                await anyio.lowlevel.checkpoint()
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ from ostiary.contracts.policy import Action, Allow, Ask, Decision
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.tool import Tool, ToolContext, ToolResult, ToolSpec
 from ostiary.core.agent.arguments import parse_arguments
+from ostiary.core.cancellation import Cancelled, is_wanted
 from ostiary.core.sessions.pen import Pen, Sessions
 from ostiary.core.sessions.session import SYSTEM_LABEL, Turn
 
@@ -144,15 +145,21 @@ class ToolCalls:
             result, fate = await self._call(planned, context[planned.call.id])
             seconds = self._clock.monotonic() - began
             async with self._sessions.pen(key) as pen:
+                if pen.session.turn is None or pen.session.turn.id != turn.id:
+                    return
                 pen.add(self._resulted(planned, result, fate, seconds), turn=turn.id)
                 await pen.commit()
 
         if len(wave) == 1:
             await one(wave[0])
             return
-        async with anyio.create_task_group() as group:
-            for planned in wave:
-                group.start_soon(one, planned)
+        try:
+            async with anyio.create_task_group() as group:
+                for planned in wave:
+                    group.start_soon(one, planned)
+        except ExceptionGroup as several:
+            # Tools do not raise here, only the store does; whoever runs the turn knows what to do with one of its errors.
+            raise several.exceptions[0] from several
 
     async def _call(self, planned: Planned, context: ToolContext) -> tuple[ToolResult, ToolFate]:
         name = planned.call.name
@@ -161,11 +168,16 @@ class ToolCalls:
         )
         with anyio.move_on_after(self.limits.seconds):
             try:
-                return await planned.tool.call(planned.arguments, context), "done"
+                result = await planned.tool.call(planned.arguments, context)
+                if not isinstance(result, ToolResult) or not isinstance(result.text, str):
+                    raise TypeError(f"{name} gave no result")
+                return result, "done"
             except ToolError as error:
                 return ToolResult(text=str(error), is_error=True), "done"
-            except Exception:
+            except (Exception, Cancelled()) as error:
                 # A broken tool must not take its turn down; the model reads that it failed.
+                if is_wanted(error):
+                    raise
                 log.exception("tool %s failed", name)
                 return ToolResult(text=f"The tool {name} failed inside; this is a fault of the tool.", is_error=True), "done"
         late = f"{name} took longer than {self.limits.seconds:g} s and was stopped."

@@ -14,10 +14,11 @@ from anyio.abc import TaskGroup
 
 from ostiary.contracts.channel import Channel
 from ostiary.contracts.clock import Clock
-from ostiary.contracts.errors import ChannelMisconfigured, ChannelUnavailable, StaleLease, StoreError
+from ostiary.contracts.errors import Busy, ChannelMisconfigured, ChannelUnavailable, StaleLease, StoreError
 from ostiary.contracts.messages import Address, OutboundMessage
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import MarkOutbox, OutboxItem, OutboxState
+from ostiary.core.cancellation import Cancelled, is_wanted
 from ostiary.core.routing.chunks import split_text
 from ostiary.core.sessions.pen import Sessions
 from ostiary.core.sessions.session import Session, Turn
@@ -136,26 +137,35 @@ class Delivery:
             with anyio.fail_after(self._rules.send_seconds):
                 receipt = await channel.send(item.message)
         except (ChannelUnavailable, TimeoutError) as error:
-            if item.attempts and self._clock.now() - item.next_at > self._rules.give_up:
+            if item.next_at and self._clock.now() - item.next_at > self._rules.give_up:
                 return await self._settle(item, "failed", error=str(error) or "time-out")
             wait = getattr(error, "retry_after", None) or 0.0
             return Again(wait=wait, may_have_arrived=isinstance(error, TimeoutError))
         except ChannelMisconfigured as error:
             return await self._settle(item, "failed", error=str(error))
-        except Exception as error:
+        except (Exception, Cancelled()) as error:
             # A broken channel must not stop the others; what it could not send is recorded as failed.
+            if is_wanted(error):
+                raise
             log.exception("channel %s failed", channel.name)
             return await self._settle(item, "failed", error=type(error).__name__)
         return await self._settle(item, "sent", receipt=receipt.message_id)
 
     async def _settle(self, item: OutboxItem, state: OutboxState, *, error: str = "", receipt: str = "") -> Again | None:
         """Record it. If the store will not write, the send is tried again, and by then it may have arrived once."""
-        mark = MarkOutbox(key=item.message.key, state=state, attempts=item.attempts + 1, error=error[:500], receipt=receipt)
+        mark = MarkOutbox(
+            key=item.message.key,
+            state=state,
+            attempts=item.attempts + 1,
+            next_at=item.next_at,
+            error=error[:500],
+            receipt=receipt,
+        )
         try:
             await self._sessions.write([mark])
         except StaleLease:
             raise
-        except StoreError as refused:
+        except (StoreError, Busy) as refused:
             log.warning("delivery of %s waits: %s", item.message.key, refused)
             return Again(wait=0.0, may_have_arrived=True)
         return None

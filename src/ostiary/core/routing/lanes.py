@@ -19,6 +19,7 @@ from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Accept, InboxItem, MarkInbox, Pending, PutBlob, Write
 from ostiary.core.agent.run import Batch, Job, Runner
+from ostiary.core.cancellation import Cancelled, is_wanted
 from ostiary.core.routing.outcomes import Outcomes, outcome_of
 from ostiary.core.routing.queue import QueueRules, Seat, input_of, next_batch, summarise
 from ostiary.core.sessions.pen import Sessions
@@ -312,8 +313,10 @@ class Lanes:
             self._put_back(seat, job, error)
         except OstiaryError as error:
             await self._end_broken(seat, job, str(error))
-        except Exception:
+        except (Exception, Cancelled()) as error:
             # An exception ends its own turn only.
+            if is_wanted(error):
+                raise
             log.exception("turn %s failed inside", job.turn)
             await self._end_broken(seat, job, "something inside failed; the log has the details")
         finally:

@@ -17,7 +17,7 @@ from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.store import Accept, Append, MarkInbox, Write
 from ostiary.contracts.tool import ToolResult
 from ostiary.core.routing.queue import QueueRules
-from ostiary.kit.models import ScriptedModel, call, say
+from ostiary.kit.models import ScriptedModel, call, fail, say
 from tests.unit.core.engines import MAIN, OWNER, Engine, Tool, engine
 
 CLIENT = ToolSchema(name="client", description="Runs at the caller's.", parameters={"type": "object", "properties": {}})
@@ -228,18 +228,18 @@ async def test_an_expired_wait_is_closed_once_the_store_is_back(tmp_path: Path) 
         item = await submit_with_client_tool(house, "go")
         await house.settle(lambda: house.lanes.parked == 1)
         house.lanes.outcomes.expect(item)
-        full = [True]
+        refusals: list[int] = []
 
         async def refuse(number: int, writes: Sequence[Write]) -> None:
-            if full[0] and appends(writes, TurnEnded):
+            if appends(writes, TurnEnded) and len(refusals) < 3:
+                refusals.append(number)
                 raise StoreUnavailable("the disk is full")
 
         house.store.before = refuse
-        await house.clock.advance(601)
-        full[0] = False
         await house.until(lambda: house.lanes.parked == 0)
         with anyio.fail_after(5):
             assert (await house.supervisor.outcome(item)).status == "aborted"
+        assert len(refusals) == 3
         await house.channel.say("next")
         await house.until(lambda: [each.text for each in house.channel.sent] == ["and on"])
 
@@ -363,10 +363,26 @@ async def test_a_tool_that_cancels_itself_fails_alone(tmp_path: Path) -> None:
     async def cancel(arguments: object) -> ToolResult:
         raise asyncio.CancelledError
 
-    model = ScriptedModel([call("probe"), say("I see")])
-    async with engine(tmp_path, model, tools=[Tool(act=cancel)]) as house:
+    model = ScriptedModel([call("probe").then(call("other")), say("I see")])
+    async with engine(tmp_path, model, tools=[Tool(act=cancel), Tool("other")]) as house:
         await house.channel.say("go")
-        assert (await house.channel.until_sent(1))[0].text == "I see"
+        await house.channel.until_sent(1)
+        results = await house.events(ToolResulted)
+    assert [(each.name, each.is_error) for each in sorted(results, key=lambda each: each.name)] == [
+        ("other", False),
+        ("probe", True),
+    ]
+
+
+async def test_a_model_client_that_cancels_itself_ends_its_own_turn_only(tmp_path: Path) -> None:
+    model = ScriptedModel([fail(asyncio.CancelledError()), say("back")])  # type: ignore[arg-type]
+    async with engine(tmp_path, model) as house:
+        await house.channel.say("go")
+        await house.channel.until_sent(1)
+        await house.channel.say("again")
+        await house.channel.until_sent(2)
+        ended = await house.events(TurnEnded)
+    assert [each.status for each in ended] == ["failed", "completed"]
 
 
 async def test_stop_of_a_turn_that_waits_for_a_slot_after_a_restart_settles_its_outcome(tmp_path: Path) -> None:
