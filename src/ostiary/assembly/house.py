@@ -37,7 +37,7 @@ from ostiary.assembly.prompts import load_templates
 from ostiary.assembly.rules import compile_rules
 from ostiary.contracts.channel import Channel
 from ostiary.contracts.clock import Clock
-from ostiary.contracts.errors import OstiaryError
+from ostiary.contracts.errors import OstiaryError, StoreUnavailable
 from ostiary.contracts.records import dataclass
 from ostiary.core.agent.bootstrap import BOOTSTRAP, folder_of, setup_writes
 from ostiary.core.agent.run import Runner
@@ -89,7 +89,11 @@ class House:
 
 def prepare_home(home: Path) -> CredentialStore:
     """The state directory with its keys and, at the first start, a token. Raises StoreError."""
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        hint = "Set OSTIARY_HOME to a directory that is yours."
+        raise StoreUnavailable(f"the state directory {home} cannot be made: {error.strerror}", hint=hint) from None
     credentials = CredentialStore(home / CREDENTIALS, key_at(home / CREDENTIALS_KEY))
     if credentials.reveal(TOKEN) is None:
         credentials.set(Credential(name=TOKEN, kind="token", value=Secret(secrets.token_urlsafe(32))))

@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
@@ -74,8 +75,9 @@ class _PrivateFile(RotatingFileHandler):
         return TextIOWrapper(os.fdopen(handle, "ab"), encoding=self.encoding, errors=self.errors, write_through=True)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """A full disk must not take a turn down with it; the terminal still hears of it."""
-        print("ostiary: the log could not be written", file=sys.stderr)  # noqa: T201
+        """A full disk must not take a turn down with it; the terminal, if it is not a file on that disk, still hears of it."""
+        with suppress(OSError):
+            print("ostiary: the log could not be written", file=sys.stderr)  # noqa: T201
 
 
 class _JsonLines(logging.Formatter):

@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPResponse
@@ -221,3 +223,11 @@ def dashed(headers: Mapping[str, str]) -> dict[str, str]:
 def finished(response: HTTPResponse) -> Answer:
     headers = {name.lower(): value for name, value in response.getheaders()}
     return Answer(response.status, headers, response.read())
+
+
+def until(holds: Callable[[], bool], seconds: float = WAIT) -> None:
+    """Waits for what the process does on its own time: reloading, retrying."""
+    pause, deadline = threading.Event(), time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come about"
+        pause.wait(0.02)
