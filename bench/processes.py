@@ -57,7 +57,7 @@ def finish(command: Sequence[str | Path], environ: Mapping[str, str], *, seconds
     except subprocess.TimeoutExpired:
         raise Broken(f"{' '.join(words[:3])} did not end within {seconds:.0f} s") from None
     if done.returncode != 0:
-        raise Broken(f"{' '.join(words[:3])} ended with {done.returncode}: {_last_lines(done.stderr)}")
+        raise Broken(f"{' '.join(words[:3])} ended with {done.returncode}: {last_lines(done.stderr)}")
     return done.stdout
 
 
@@ -77,7 +77,7 @@ def _await_ready(process: subprocess.Popen[bytes], log: Path) -> str:
                     return line.split()[1].decode()
             if not piece:
                 break
-    raise Broken(f"{process.args!r} did not become ready: {_last_lines(log.read_text())}")
+    raise Broken(f"{process.args!r} did not become ready: {last_lines(log.read_text())}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -93,5 +93,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.stdout.close()
 
 
-def _last_lines(text: str) -> str:
+def last_lines(text: str) -> str:
+    """The end of what a program said, on one line."""
     return " / ".join(text.strip().splitlines()[-3:])[:400]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.machine import cpu_seconds
-from bench.processes import Broken, Child, finish, running
+from bench.processes import Broken, Child, finish, last_lines, running
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "bench"
@@ -60,17 +60,22 @@ class Stage:
         """The command beside this interpreter, as `make setup` installs it."""
         return Path(sys.executable).parent / "ostiary"
 
+    @property
+    def log(self) -> Path:
+        """What the gateways wrote to standard error."""
+        return self.work / "gateway.log"
+
     @contextmanager
     def model(self, *, delay_ms: int = 0) -> Iterator[str]:
         """A model that answers at once or after a while; gives its base URL."""
         command = [sys.executable, "-m", "ostiary.kit.model_servers.instant", "--delay-ms", str(delay_ms)]
-        with running(command, _environ(), self.work / "model.log") as child:
+        with running(command, _own_environ(), self.work / "model.log") as child:
             yield child.url
 
     @contextmanager
     def scripted_model(self, tool: str = "") -> Iterator[str]:
         command = [sys.executable, "-m", "bench.scripted_model", "--tool", tool]
-        with running(command, _environ(), self.work / "model.log") as child:
+        with running(command, _own_environ(), self.work / "model.log") as child:
             yield child.url
 
     def home(self, model_url: str, *, whole_history: bool = False) -> Path:
@@ -98,7 +103,7 @@ class Stage:
 
     @contextmanager
     def gateway(self, home: Path) -> Iterator[Child]:
-        with running([self.ostiary, "up", "--port", "0"], _environ(home), self.work / "gateway.log") as child:
+        with running([self.ostiary, "up", "--port", "0"], _environ(home), self.log) as child:
             yield child
 
     def command(self, home: Path, *words: str | Path) -> str:
@@ -111,7 +116,10 @@ class Stage:
         command += ["--sessions", str(sessions), "--turns", str(turns), "--seconds", str(_LOAD_SECONDS)]
         command += ["--stream"] if streams else []
         before = cpu_seconds(gateway.pid)
-        result = json.loads(finish(command, _environ(), seconds=_LOAD_SECONDS + 30))
+        try:
+            result = json.loads(finish(command, _own_environ(), seconds=_LOAD_SECONDS + 30))
+        except Broken as error:
+            raise Broken(f"{error}; the gateway said: {last_lines(self.log.read_text())}") from None
         cpu = cpu_seconds(gateway.pid) - before
         share = result["cpu"] / result["wall"]
         self.shares.append(share)
@@ -141,8 +149,12 @@ def get(url: str) -> bytes:
         raise Broken(f"{url}: {error}") from error
 
 
-def _environ(home: Path | None = None) -> dict[str, str]:
+def _environ(home: Path) -> dict[str, str]:
     """The caller's, without settings of another installation and without proxies: everything stays on loopback."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OSTIARY_") and "proxy" not in name.lower()}
-    kept |= {"BENCH_TOKEN": TOKEN, "BENCH_KEY": "sk-bench-0123456789abcdef", "PYTHONPATH": str(ROOT)}
-    return kept | ({"OSTIARY_HOME": str(home)} if home is not None else {})
+    return kept | {"BENCH_TOKEN": TOKEN, "BENCH_KEY": "sk-bench-0123456789abcdef", "OSTIARY_HOME": str(home)}
+
+
+def _own_environ() -> dict[str, str]:
+    """For the bench's own programs."""
+    return os.environ | {"BENCH_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}
