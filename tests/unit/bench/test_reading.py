@@ -4,7 +4,6 @@ import json
 import os
 
 import pytest
-
 from bench.load import is_whole, request
 from bench.machine import Moment, busy_seconds, cpu_seconds, others, parse_rollup, tree
 from bench.scenes.prompt import fixed_part
