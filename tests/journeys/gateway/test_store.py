@@ -54,6 +54,11 @@ def another_format(path: Path) -> None:
     connection.close()
 
 
+def directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 STORE = Path("bots/main/store.db")
 KEY = Path("keys/store.key")
 
@@ -63,7 +68,7 @@ BREAKAGES: dict[str, Callable[[Path], object]] = {
     "it was cut off": lambda home: truncate(home / STORE),
     "it is a text": lambda home: (home / STORE).write_bytes(b"not a database at all\n" * 300),
     "it is a plain database": lambda home: another_format(home / STORE),
-    "it is a directory": lambda home: ((home / STORE).unlink(), (home / STORE).mkdir()),
+    "it is a directory": lambda home: directory(home / STORE),
     "the key is another one": lambda home: (home / KEY).write_bytes(b"k" * 32),
     "the key is gone": lambda home: (home / KEY).unlink(),
     "the key is cut off": lambda home: (home / KEY).write_bytes(b"short"),
