@@ -2,6 +2,7 @@
 
 import os
 import selectors
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,15 +51,31 @@ def running(command: Sequence[str | Path], environ: Mapping[str, str], log: Path
 def finish(command: Sequence[str | Path], environ: Mapping[str, str], *, seconds: float) -> str:
     """Run to its end and give its standard output. Raises Broken if it fails or takes longer."""
     words = [str(word) for word in command]
+    process = subprocess.Popen(
+        words,
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     try:
-        done = subprocess.run(
-            words, env=dict(environ), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False
-        )
+        said, complained = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         raise Broken(f"{' '.join(words[:3])} did not end within {seconds:.0f} s") from None
-    if done.returncode != 0:
-        raise Broken(f"{' '.join(words[:3])} ended with {done.returncode}: {last_lines(done.stderr)}")
-    return done.stdout
+    finally:
+        _kill_session(process)
+    if process.returncode != 0:
+        raise Broken(f"{' '.join(words[:3])} ended with {process.returncode}: {last_lines(complained)}")
+    return said
+
+
+def _kill_session(process: subprocess.Popen[str]) -> None:
+    """An interrupted command may have children of its own (pip has); they are in the session that was made for it."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def _await_ready(process: subprocess.Popen[bytes], log: Path) -> str:
