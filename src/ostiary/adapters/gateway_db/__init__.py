@@ -1,0 +1,18 @@
+"""`gateway.db`: devices, their tokens, pairing requests, browser sessions, one-time links, answers given before.
+
+One encrypted file beside the bots' stores. Of every secret only the SHA-256 is kept. Every call is one short transaction,
+so a gateway and command lines use the file at the same time.
+"""
+
+from ostiary.adapters.gateway_db.opening import GatewayDb, SharedGatewayDb, connect_gateway_db, open_gateway_db
+from ostiary.adapters.gateway_db.records import Device, PairingRequest, Remembered
+
+__all__ = [
+    "Device",
+    "GatewayDb",
+    "PairingRequest",
+    "Remembered",
+    "SharedGatewayDb",
+    "connect_gateway_db",
+    "open_gateway_db",
+]
