@@ -5,7 +5,8 @@ from ostiary.contracts.errors import UnknownSession
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.records import dataclass
 from ostiary.gateway.errors import ApiError
-from ostiary.gateway.openai_api.submission import BEARER, Turn
+from ostiary.gateway.openai_api.options import wrong
+from ostiary.gateway.openai_api.submission import Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class Replied:
 
     text: str
     session: SessionKey
+    item: int = 0
 
 
 async def begin(engine: Engine, turn: Turn) -> Begun | Replied:
@@ -36,13 +38,15 @@ async def begin(engine: Engine, turn: Turn) -> Begun | Replied:
         if item is not None and not turn.speaks:
             return Begun(item=item, session=turn.asking, resumes=True)
     if turn.submission is None:
-        raise ApiError(400, "messages: these tool results answer no open call.", code="no_open_calls", param="messages")
+        raise ApiError(
+            400, f"{turn.listed_as}: these tool results answer no open call.", code="no_open_calls", param=turn.listed_as
+        )
     accepted = await engine.submit(turn.submission)
     session = accepted.session or turn.submission.session
     if session is None or accepted.status == "dropped":
         raise ApiError(403, "This message may not be delivered.", code="not_allowed")
     if accepted.status == "answered" or accepted.item is None:
-        return Replied(text=accepted.text, session=session)
+        return Replied(text=accepted.text, session=session, item=accepted.item or 0)
     return Begun(item=accepted.item, session=session, is_new=accepted.status == "accepted")
 
 
@@ -51,12 +55,12 @@ def watched(turn: Turn) -> SessionKey:
     if turn.asking is not None and not turn.speaks:
         return turn.asking
     if turn.submission is None or turn.submission.session is None:
-        raise ApiError(400, "messages: nothing was said.", code="invalid_value", param="messages")
+        raise wrong(turn.listed_as, "nothing was said")
     return turn.submission.session
 
 
 async def _answer(engine: Engine, turn: Turn, asking: SessionKey) -> int | None:
     try:
-        return await engine.answer_calls(asking, turn.answers, by=BEARER)
+        return await engine.answer_calls(asking, turn.answers, by=turn.principal)
     except UnknownSession:
         return None

@@ -125,10 +125,11 @@ def finish_of(outcome: Outcome, calls: Sequence[tuple[str, ToolCall]]) -> Finish
 class Chunks:
     """Makes the events of one stream; all of them share id, time and model."""
 
-    def __init__(self, *, id: str, created: int, model: str) -> None:
+    def __init__(self, *, id: str, created: int, model: str, include_usage: bool) -> None:
         self._id = id
         self._created = created
         self._model = model
+        self._include_usage = include_usage
 
     def opening(self) -> bytes:
         return self._event(_Piece(role="assistant", content=""))
@@ -147,18 +148,23 @@ class Chunks:
         """Clients that know the mark clear what they showed; others see a blank line and the new answer."""
         return self._event(_Piece(content="\n\n"), ours=_Ours(restarted=True))
 
-    def calls(self, calls: Sequence[tuple[str, ToolCall]]) -> bytes:
+    def ending(self, outcome: Outcome, calls: Sequence[tuple[str, ToolCall]]) -> bytes:
+        pieces = [self._calls(calls)] if calls else []
+        # Only now it is certain which model answered.
+        self._model = outcome.model or self._model
+        pieces.append(self._event(_Piece(), finish=finish_of(outcome, calls), ours=_ours(outcome)))
+        if self._include_usage:
+            chunk = _Chunk(id=self._id, created=self._created, model=self._model, choices=[], usage=_usage(outcome.usage))
+            pieces.append(sse(_encode(chunk)))
+        return b"".join((*pieces, DONE))
+
+    def failing(self, error: ApiError) -> bytes:
+        """An error once the answer has begun: the status can no longer be changed."""
+        return sse(_encode(error.body())) + DONE
+
+    def _calls(self, calls: Sequence[tuple[str, ToolCall]]) -> bytes:
         pieces = [_Call(index=n, id=i, function=_Function(name=c.name, arguments=c.arguments)) for n, (i, c) in enumerate(calls)]
         return self._event(_Piece(tool_calls=pieces))
-
-    def finish(self, reason: Finish, outcome: Outcome) -> bytes:
-        """Only now it is certain which model answered."""
-        self._model = outcome.model or self._model
-        return self._event(_Piece(), finish=reason, ours=_ours(outcome))
-
-    def usage(self, usage: Usage) -> bytes:
-        chunk = _Chunk(id=self._id, created=self._created, model=self._model, choices=[], usage=_usage(usage))
-        return sse(_encode(chunk))
 
     def _event(self, piece: _Piece, *, finish: Finish | None = None, ours: _Ours | None = None) -> bytes:
         choice = _PieceChoice(index=0, delta=piece, finish_reason=finish)
@@ -166,16 +172,10 @@ class Chunks:
 
 
 DONE = b"data: [DONE]\n\n"
-KEEP_ALIVE = b": keep-alive\n\n"
 
 
 def sse(data: bytes) -> bytes:
     return b"data: " + data + b"\n\n"
-
-
-def failed(error: ApiError) -> bytes:
-    """An error once the answer has begun: the status can no longer be changed."""
-    return sse(_encode(error.body()))
 
 
 def _usage(usage: Usage) -> _Usage:

@@ -1,11 +1,19 @@
 """The request's shape, parsed once. What is wrong is answered with its path and what was expected."""
 
-import re
 from typing import Any, Literal
 
 import msgspec
 
-from ostiary.gateway.errors import ApiError
+from ostiary.gateway.openai_api.options import (
+    TEXT_ONLY,
+    Function,
+    check_options,
+    check_stops,
+    check_tools,
+    decoded,
+    refuse_unsupported,
+    wrong,
+)
 
 
 class TextPart(msgspec.Struct, tag="text", tag_field="type", frozen=True):
@@ -64,12 +72,6 @@ class ToolMessage(msgspec.Struct, tag="tool", tag_field="role", frozen=True):
 Message = SystemMessage | DeveloperMessage | UserMessage | AssistantMessage | ToolMessage
 
 
-class Function(msgspec.Struct, frozen=True):
-    name: str
-    description: str = ""
-    parameters: dict[str, Any] | None = None
-
-
 class Tool(msgspec.Struct, frozen=True):
     function: Function
     type: Literal["function"] = "function"
@@ -93,60 +95,52 @@ class Request(msgspec.Struct, frozen=True):
     stream_options: StreamOptions | None = None
     tools: list[Tool] | None = None
     tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     temperature: float | None = None
+    reasoning_effort: str | None = None
     n: int | None = None
     stop: str | list[str] | None = None
     logprobs: bool | None = None
+    top_logprobs: int | None = None
+    logit_bias: dict[str, float] | None = None
     response_format: ResponseFormat | None = None
+    modalities: list[str] | None = None
+    functions: list[Any] | None = None
+    function_call: Any = None
+    web_search_options: Any = None
 
 
 _decode = msgspec.json.Decoder(Request).decode
-_WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$?\.?(?P<path>[^`]*)`)?$", re.DOTALL)
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def parse(body: bytes) -> Request:
     """Raises ApiError 400 naming the field."""
-    try:
-        request = _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        found = _WHERE.match(str(error))
-        what, path = (found["what"], found["path"] or "") if found else (str(error), "")
-        raise ApiError(400, f"{path or 'The body'}: {what}.", code="invalid_value", param=path) from None
-    _refuse_what_cannot_be_honoured(request)
-    _check_values(request)
-    return request
-
-
-def _refuse_what_cannot_be_honoured(request: Request) -> None:
-    """An option that is silently dropped would make the answer a lie."""
-    unsupported = {
-        "n": request.n not in (None, 1),
-        "stop": bool(request.stop),
-        "logprobs": bool(request.logprobs),
-        "response_format": request.response_format is not None and request.response_format.type != "text",
-        "tool_choice": request.tool_choice not in (None, "auto", "none"),
-    }
-    for name, wanted in unsupported.items():
-        if wanted:
-            raise ApiError(400, f"{name}: this value is not supported.", code="unsupported_parameter", param=name)
-
-
-def _check_values(request: Request) -> None:
+    request = decoded(_decode, body)
+    # An option that is silently dropped would make the answer a lie.
+    refuse_unsupported(
+        {
+            "n": (request.n not in (None, 1), "only one answer is given"),
+            "logprobs": (bool(request.logprobs or request.top_logprobs), "the probabilities of tokens are not known here"),
+            "logit_bias": (bool(request.logit_bias), "tokens are not weighted here"),
+            "response_format": (request.response_format not in (None, ResponseFormat()), TEXT_ONLY),
+            "modalities": (request.modalities not in (None, ["text"]), "only text is given"),
+            "functions": (bool(request.functions or request.function_call), "use tools"),
+            "web_search_options": (request.web_search_options is not None, "an agent's own tools search"),
+        }
+    )
     if not request.messages:
-        raise ApiError(400, "messages: expected at least one message.", code="invalid_value", param="messages")
-    for name, value in (("max_tokens", request.max_tokens), ("max_completion_tokens", request.max_completion_tokens)):
-        if value is not None and value < 1:
-            raise ApiError(400, f"{name}: expected a whole number of at least 1.", code="invalid_value", param=name)
-    if request.temperature is not None and not 0 <= request.temperature <= 2:
-        raise ApiError(400, "temperature: expected a number from 0 to 2.", code="invalid_value", param="temperature")
-    seen: set[str] = set()
-    for index, tool in enumerate(request.tools or ()):
-        path = f"tools[{index}].function.name"
-        if not _TOOL_NAME.fullmatch(tool.function.name):
-            raise ApiError(400, f"{path}: expected 1 to 64 of A-Z a-z 0-9 _ -.", code="invalid_value", param=path)
-        if tool.function.name in seen:
-            raise ApiError(400, f"{path}: {tool.function.name!r} is there twice.", code="invalid_value", param=path)
-        seen.add(tool.function.name)
+        raise wrong("messages", "expected at least one message")
+    check_options(
+        temperature=request.temperature,
+        token_limits={"max_tokens": request.max_tokens, "max_completion_tokens": request.max_completion_tokens},
+        effort=("reasoning_effort", request.reasoning_effort),
+    )
+    check_tools(
+        [(f"tools[{index}].function", tool.function) for index, tool in enumerate(request.tools or ())],
+        choice=request.tool_choice,
+        parallel=request.parallel_tool_calls,
+    )
+    check_stops(request.stop)
+    return request

@@ -1,6 +1,8 @@
 """A turn as server-sent events: deltas as they come, everything that is ready at once in one write."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import partial
+from typing import Protocol
 
 import anyio
 
@@ -20,7 +22,7 @@ from ostiary.gateway.asgi import Send
 from ostiary.gateway.errors import ApiError, from_outcome
 from ostiary.gateway.openai_api.begin import Begun
 from ostiary.gateway.openai_api.narration import Narration, Say
-from ostiary.gateway.openai_api.render import DONE, KEEP_ALIVE, Chunks, failed, finish_of
+from ostiary.gateway.openai_api.stopping import StopAt
 
 _START = {
     "type": "http.response.start",
@@ -32,6 +34,32 @@ _START = {
         (b"x-content-type-options", b"nosniff"),
     ],
 }
+
+_KEEP_ALIVE = b": keep-alive\n\n"
+
+Calls = Sequence[tuple[str, ToolCall]]
+
+
+class Voice(Protocol):
+    """How one interface words an answer. Each method gives the bytes of its events; none if it has no word for it."""
+
+    def opening(self) -> bytes: ...
+
+    def text(self, text: str) -> bytes: ...
+
+    def thinking(self, text: str) -> bytes: ...
+
+    def tool(self, name: str) -> bytes:
+        """A tool of ours begins."""
+        ...
+
+    def restarted(self) -> bytes:
+        """What was said so far is void."""
+        ...
+
+    def ending(self, outcome: Outcome, calls: Calls) -> bytes: ...
+
+    def failing(self, error: ApiError) -> bytes: ...
 
 
 class Pipe:
@@ -51,9 +79,10 @@ class Pipe:
         self.started = False
         self.drained = anyio.Event()
 
-    def write(self, data: bytes) -> None:
+    def write(self, make: Callable[[], bytes]) -> None:
+        """`make` is called after the text before it was worded: events may be numbered."""
         self._join_text()
-        self._ready.append(data)
+        self._ready.append(make())
         self._wake.set()
 
     def write_text(self, text: str) -> None:
@@ -86,7 +115,7 @@ class Pipe:
                 self.started = True
                 await self._send(_START)
             self._join_text()
-            data = b"".join(self._ready) if self._ready or self._closed else KEEP_ALIVE
+            data = b"".join(self._ready) if self._ready or self._closed else _KEEP_ALIVE
             self._ready.clear()
             closing = self._closed
             await self._send({"type": "http.response.body", "body": data, "more_body": not closing})
@@ -98,10 +127,11 @@ class Pipe:
 class Narrator:
     """Writes one turn's answer into the pipe as it happens, then what the outcome adds."""
 
-    def __init__(self, pipe: Pipe, chunks: Chunks, *, shows_detail: bool) -> None:
+    def __init__(self, pipe: Pipe, voice: Voice, *, shows_detail: bool, stops: Sequence[str] = ()) -> None:
         self._pipe = pipe
-        self._chunks = chunks
+        self._voice = voice
         self._shows_detail = shows_detail
+        self._stop = StopAt(stops)
         self._narration = Narration()
         self._opened = False
         self.finished = anyio.Event()
@@ -119,33 +149,27 @@ class Narrator:
                 break
         self.finished.set()
 
-    def end(self, outcome: Outcome, calls: list[tuple[str, ToolCall]], *, include_usage: bool) -> None:
+    def end(self, outcome: Outcome, calls: Calls) -> None:
         """Say what is left of the reply, why it ended, and that it is over."""
         if outcome.status in ("failed", "timeout"):
             self.fail(from_outcome(outcome))
             return
         self._say(self._narration.ended(outcome.text))
         self._open()
-        finish = finish_of(outcome, calls)
-        if calls:
-            self._pipe.write(self._chunks.calls(calls))
-        self._pipe.write(self._chunks.finish(finish, outcome))
-        if include_usage:
-            self._pipe.write(self._chunks.usage(outcome.usage))
-        self._pipe.write(DONE)
+        self._text(self._stop.rest())
+        self._pipe.write(lambda: self._voice.ending(outcome, calls))
 
     def fail(self, error: ApiError) -> None:
         """Raises `error` while the status can still tell it; afterwards it goes into the stream."""
         if self._pipe.is_untouched:
             raise error
-        self._pipe.write(failed(error))
-        self._pipe.write(DONE)
+        self._pipe.write(lambda: self._voice.failing(error))
 
     def _note(self, event: Recorded) -> bool:
         match event.event:
             case ToolIntended(name=name) if self._shows_detail:
                 self._open()
-                self._pipe.write(self._chunks.tool(name))
+                self._pipe.write(lambda: self._voice.tool(name))
             case TurnEnded():
                 return True
             case TurnSuspended(waiting_for="client_tool"):
@@ -155,7 +179,7 @@ class Narrator:
     def _open(self) -> None:
         if not self._opened:
             self._opened = True
-            self._pipe.write(self._chunks.opening())
+            self._pipe.write(self._voice.opening)
 
     def _say(self, sayings: Iterable[Say]) -> None:
         for say in sayings:
@@ -164,11 +188,16 @@ class Narrator:
             self._open()
             match say.kind:
                 case "text":
-                    self._pipe.write_text(say.text)
+                    self._text(self._stop.feed(say.text))
                 case "thinking":
-                    self._pipe.write(self._chunks.thinking(say.text))
+                    self._pipe.write(partial(self._voice.thinking, say.text))
                 case "restart":
-                    self._pipe.write(self._chunks.restarted())
+                    self._stop.restart()
+                    self._pipe.write(self._voice.restarted)
+
+    def _text(self, text: str) -> None:
+        if text:
+            self._pipe.write_text(text)
 
 
 def _takes(event: Recorded, item: int) -> bool:

@@ -1,0 +1,148 @@
+"""One request on its way to its answer: submit, watch, answer. Going away cancels nothing unless the caller asked for that."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import anyio
+
+from ostiary.contracts.engine import Engine, Outcome
+from ostiary.contracts.errors import OstiaryError
+from ostiary.contracts.identity import Principal, SessionKey
+from ostiary.contracts.records import dataclass
+from ostiary.gateway.asgi import Header, Receive, Scope, Send, header, respond
+from ostiary.gateway.errors import ApiError, from_error, from_outcome
+from ostiary.gateway.limits import Limits
+from ostiary.gateway.openai_api.begin import Begun, Replied, begin, watched
+from ostiary.gateway.openai_api.stream import Calls, Narrator, Pipe, Voice
+from ostiary.gateway.openai_api.submission import Turn, wire_call_id
+
+_STOP_SECONDS = 10.0
+_LAST_EVENTS_SECONDS = 0.05
+# What was accepted has run or runs: a client that simply asks again would have it done twice.
+_NO_RETRY: tuple[Header, ...] = ((b"x-should-retry", b"false"),)
+
+
+class Form(Protocol):
+    """How one interface words the answer to one request."""
+
+    def whole(self, outcome: Outcome, calls: Calls) -> object:
+        """The body."""
+        ...
+
+    def voice(self) -> Voice: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """`form` is made once the inbox item is known: an interface may name its answers by it."""
+
+    engine: Engine
+    limits: Limits
+    turn: Turn
+    form: Callable[[Begun | Replied], Form]
+    stops: Sequence[str] = ()
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send, *, streamed: bool) -> None:
+        """Raises ApiError or OstiaryError if nothing was accepted."""
+        cancels = header(scope, b"x-ostiary-cancel-on-disconnect").lower() == "true"
+        leaves = _Leaving(self.engine, watched(self.turn), self.turn.principal, cancels=cancels)
+        if streamed:
+            await self._stream(receive, send, leaves, shows_detail=header(scope, b"x-ostiary-detail").lower() == "true")
+        else:
+            await self._whole(receive, send, leaves)
+
+    async def _whole(self, receive: Receive, send: Send, leaves: "_Leaving") -> None:
+        begun = await begin(self.engine, self.turn)
+        outcome: Outcome | ApiError | None = None
+        async with anyio.create_task_group() as group:
+            group.start_soon(leaves.watch, receive, group.cancel_scope)
+            try:
+                outcome = await self._outcome(begun)
+            except OstiaryError as error:
+                outcome = from_error(error)
+            except ApiError as error:
+                outcome = error
+            group.cancel_scope.cancel()
+        if isinstance(outcome, Outcome) and outcome.status in ("failed", "timeout"):
+            outcome = from_outcome(outcome)
+        if isinstance(outcome, Outcome):
+            await respond(send, 200, self.form(begun).whole(outcome, wire_calls(outcome, ephemeral=self.turn.ephemeral)))
+        elif outcome is not None:
+            await _tell(send, outcome)
+
+    async def _stream(self, receive: Receive, send: Send, leaves: "_Leaving", *, shows_detail: bool) -> None:
+        refused: ApiError | None = None
+        async with self.engine.watch(watched(self.turn)) as shown:
+            begun = await begin(self.engine, self.turn)
+            voice = self.form(begun).voice()
+            pipe = Pipe(send, self.limits.keep_alive_seconds, voice.text)
+            narrator = Narrator(pipe, voice, shows_detail=shows_detail, stops=self.stops)
+            async with anyio.create_task_group() as group:
+                group.start_soon(leaves.watch, receive, group.cancel_scope)
+                group.start_soon(pipe.pump)
+                if isinstance(begun, Begun) and begun.is_new:
+                    group.start_soon(narrator.follow, shown, begun)
+                try:
+                    outcome = await self._outcome(begun)
+                    if isinstance(begun, Begun) and begun.is_new:
+                        with anyio.move_on_after(_LAST_EVENTS_SECONDS):
+                            await narrator.finished.wait()
+                    narrator.end(outcome, wire_calls(outcome, ephemeral=self.turn.ephemeral))
+                except ApiError as error:
+                    refused = _into_stream(narrator, error)
+                except OstiaryError as error:
+                    refused = _into_stream(narrator, from_error(error))
+                pipe.close()
+                await pipe.drained.wait()
+                group.cancel_scope.cancel()
+        if refused is not None:
+            await _tell(send, refused)
+
+    async def _outcome(self, begun: Begun | Replied) -> Outcome:
+        if isinstance(begun, Replied):
+            return Outcome(turn="", session=begun.session, status="completed", text=begun.text)
+        with anyio.move_on_after(self.limits.turn_seconds):
+            return await self.engine.outcome(begun.item)
+        raise ApiError(
+            504,
+            "The turn takes longer than this request may; it goes on. Ask again with the same Idempotency-Key.",
+            code="timeout",
+        )
+
+
+def wire_calls(outcome: Outcome, *, ephemeral: bool) -> Calls:
+    """The calls a turn waits for, each with the id it is known by on the wire."""
+    if outcome.status != "waiting":
+        return ()
+    return [(wire_call_id(call, outcome.session, ephemeral=ephemeral), call) for call in outcome.calls]
+
+
+class _Leaving:
+    """Notices that the client hung up."""
+
+    def __init__(self, engine: Engine, session: SessionKey, by: Principal, *, cancels: bool) -> None:
+        self._engine = engine
+        self._session = session
+        self._by = by
+        self._cancels = cancels
+
+    async def watch(self, receive: Receive, scope: anyio.CancelScope) -> None:
+        """Until it did; then the request's own work is over, and the turn too if the caller asked for that."""
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        if self._cancels:
+            with anyio.move_on_after(_STOP_SECONDS, shield=True):
+                await self._engine.stop(self._session, by=self._by, reason="the client disconnected")
+        scope.cancel()
+
+
+async def _tell(send: Send, error: ApiError) -> None:
+    await respond(send, error.status, error.body(), _NO_RETRY)
+
+
+def _into_stream(narrator: Narrator, error: ApiError) -> ApiError | None:
+    try:
+        narrator.fail(error)
+    except ApiError as refused:
+        return refused
+    return None

@@ -1,0 +1,55 @@
+"""The pages of OpenAI's interfaces. A path that ends in `/*` stands for everything below it."""
+
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+
+from ostiary.gateway.asgi import App, Receive, Scope, Send, respond
+from ostiary.gateway.errors import ApiError
+from ostiary.gateway.openai_api.choosing import NAME, Desk
+from ostiary.gateway.openai_api.endpoint import completions
+from ostiary.gateway.openai_api.responses import responses, retrieve
+
+CHAT = "chatCompletions"
+RESPONSES = "responses"
+_MODELS = "/v1/models/"
+_RESPONSES = "/v1/responses/"
+
+
+def openai_pages(desk: Desk, is_on: Callable[[str], bool]) -> Mapping[str, Mapping[str, App]]:
+    """`is_on` says at each request whether the interface of that name (`chatCompletions`, `responses`) is switched on;
+    one that is off does not exist. The models are listed while either is on."""
+    return {
+        "/v1/chat/completions": {"POST": _while_on(is_on, {CHAT}, partial(completions, desk))},
+        "/v1/responses": {"POST": _while_on(is_on, {RESPONSES}, partial(responses, desk))},
+        _RESPONSES + "*": {"GET": _while_on(is_on, {RESPONSES}, partial(_response, desk))},
+        "/v1/models": {"GET": _while_on(is_on, {CHAT, RESPONSES}, partial(_models, desk))},
+        _MODELS + "*": {"GET": _while_on(is_on, {CHAT, RESPONSES}, partial(_model, desk))},
+    }
+
+
+def _while_on(is_on: Callable[[str], bool], names: Collection[str], page: App) -> App:
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if not any(is_on(name) for name in names):
+            raise ApiError(404, f"There is nothing at {scope['path'][:200]}.", code="not_found")
+        await page(scope, receive, send)
+
+    return serve
+
+
+async def _models(desk: Desk, scope: Scope, receive: Receive, send: Send) -> None:
+    await respond(send, 200, {"object": "list", "data": [_row(name) for name in desk.names()]})
+
+
+async def _model(desk: Desk, scope: Scope, receive: Receive, send: Send) -> None:
+    name = scope["path"].removeprefix(_MODELS)
+    if name not in desk.names():
+        raise ApiError(404, f"There is no model {name[:120]!r}.", code="model_not_found", param="model")
+    await respond(send, 200, _row(name))
+
+
+async def _response(desk: Desk, scope: Scope, receive: Receive, send: Send) -> None:
+    await retrieve(desk, scope["path"].removeprefix(_RESPONSES), scope, send)
+
+
+def _row(name: str) -> dict[str, object]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": name.partition("/")[0] if "/" in name else NAME}
