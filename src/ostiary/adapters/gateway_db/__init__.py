@@ -5,13 +5,13 @@ so a gateway and command lines use the file at the same time.
 """
 
 from ostiary.adapters.gateway_db.opening import GatewayDb, SharedGatewayDb, connect_gateway_db, open_gateway_db
-from ostiary.adapters.gateway_db.records import Device, PairingRequest, Remembered
+from ostiary.adapters.gateway_db.records import Answer, Device, PairingRequest
 
 __all__ = [
+    "Answer",
     "Device",
     "GatewayDb",
     "PairingRequest",
-    "Remembered",
     "SharedGatewayDb",
     "connect_gateway_db",
     "open_gateway_db",

@@ -46,13 +46,37 @@ class Devices:
     def has_secret(self, id: str) -> bool:
         return self._tables.row("SELECT 1 FROM secrets WHERE device = ?", id) is not None
 
-    def add(self, device: Device, hash: bytes) -> bool:
-        """False if the device is known already: then nothing changes. Raises Busy when there are too many."""
+    def add(
+        self,
+        *,
+        id: str,
+        kind: Kind,
+        public_key: bytes,
+        display_name: str,
+        platform: str,
+        scopes: Sequence[str],
+        hash: bytes,
+        now: float,
+        expires_at: float = 0.0,
+    ) -> bool:
+        """A device or browser that holds its secret already. False if it is known: then nothing changes. Raises Busy."""
+        device = Device(
+            id=id,
+            kind=kind,
+            public_key=public_key,
+            display_name=display_name,
+            platform=platform,
+            scopes=tuple(scopes),
+            created_at=now,
+            seen_at=now,
+            expires_at=expires_at,
+        )
         with self._tables.unit(durable=True):
-            _check_room(self._tables, device.kind, device.created_at)
+            _check_room(self._tables, kind, now)
             if not insert_device(self._tables, device):
                 return False
-            self._tables.change("INSERT INTO secrets VALUES (?, ?, ?)", device.id, hash, device.created_at)
+            self._tables.change("DELETE FROM pairings WHERE device = ?", id)
+            self._tables.change("INSERT INTO secrets VALUES (?, ?, ?)", id, hash, now)
         return True
 
     def issue(self, id: str, hash: bytes, now: float) -> bool:

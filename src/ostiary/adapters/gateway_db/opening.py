@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -11,7 +10,7 @@ from typing import TypeVar
 
 import apsw
 
-from ostiary.adapters.gateway_db.answers import WINDOW_SECONDS, Answers
+from ostiary.adapters.gateway_db.answers import Answers
 from ostiary.adapters.gateway_db.devices import Devices, end_device
 from ostiary.adapters.gateway_db.pairings import Links, Pairings
 from ostiary.adapters.gateway_db.schema import Tables, migrate
@@ -32,20 +31,20 @@ _REVOKED_KEPT = 90 * 24 * 3600.0
 class GatewayDb:
     """The file, for the one thread that opened it. Every call raises StoreUnavailable or StoreRefused if it cannot be done."""
 
-    def __init__(self, connection: apsw.Connection, path: Path, run: str = "") -> None:
+    def __init__(self, connection: apsw.Connection, path: Path) -> None:
         self._connection = connection
         self._tables = Tables(connection, path)
         self.devices = Devices(self._tables)
         self.pairings = Pairings(self._tables)
         self.links = Links(self._tables)
-        self.answers = Answers(self._tables, run)
+        self.answers = Answers(self._tables)
 
     def sweep(self, now: float) -> None:
         """Forget what has expired."""
         with self._tables.unit():
             self._tables.change("DELETE FROM pairings WHERE expires_at <= ?", now)
             self._tables.change("DELETE FROM links WHERE expires_at <= ?", now)
-            self._tables.change("DELETE FROM answers WHERE at <= ?", now - WINDOW_SECONDS)
+            self._tables.change("DELETE FROM answers WHERE expires_at <= ?", now)
             self._tables.change("DELETE FROM revocations WHERE at <= ?", now - _REVOCATIONS_KEPT)
             self._tables.change("DELETE FROM devices WHERE revoked_at > 0 AND revoked_at <= ?", now - _REVOKED_KEPT)
             for id, kind in self._tables.rows("SELECT id, kind FROM devices WHERE expires_at > 0 AND expires_at <= ?", now):
@@ -76,7 +75,7 @@ def connect_gateway_db(path: Path, key: bytes) -> Iterator[GatewayDb]:
 
     Raises StoreUnavailable, StoreRefused.
     """
-    db = _connect(path, key, run=secrets.token_hex(8))
+    db = _connect(path, key)
     try:
         yield db
     finally:
@@ -86,8 +85,7 @@ def connect_gateway_db(path: Path, key: bytes) -> Iterator[GatewayDb]:
 @asynccontextmanager
 async def open_gateway_db(path: Path, key: bytes) -> AsyncIterator[SharedGatewayDb]:
     """For a gateway. Raises StoreUnavailable, StoreRefused."""
-    run = secrets.token_hex(8)
-    threads = Threads(lambda: _Hand(path, key, run), name="gateway-db", size=1, batch=64, idle=_IDLE_SECONDS)
+    threads = Threads(lambda: _Hand(path, key), name="gateway-db", size=1, batch=64, idle=_IDLE_SECONDS)
     reads: GatewayDb | None = None
     try:
         await threads.run(lambda _: None)
@@ -102,9 +100,9 @@ async def open_gateway_db(path: Path, key: bytes) -> AsyncIterator[SharedGateway
 class _Hand:
     """Works on the writing thread, each job in its own transaction."""
 
-    def __init__(self, path: Path, key: bytes, run: str) -> None:
+    def __init__(self, path: Path, key: bytes) -> None:
         self._path = path
-        self._db = _connect(path, key, run=run)
+        self._db = _connect(path, key)
 
     def work(self, jobs: Sequence[Job]) -> None:
         for job in jobs:
@@ -117,7 +115,7 @@ class _Hand:
         self._db.close()
 
 
-def _connect(path: Path, key: bytes, *, run: str) -> GatewayDb:
+def _connect(path: Path, key: bytes) -> GatewayDb:
     try:
         with _opening(path):
             connection = connect_writer(path, key)
@@ -128,7 +126,7 @@ def _connect(path: Path, key: bytes, *, run: str) -> GatewayDb:
                 raise
     except Exception as error:
         raise explain(error, path) from error
-    return GatewayDb(connection, path, run)
+    return GatewayDb(connection, path)
 
 
 def _connect_reads(path: Path, key: bytes) -> GatewayDb:

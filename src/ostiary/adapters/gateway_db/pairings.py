@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ostiary.adapters.gateway_db.devices import announce, insert_device
-from ostiary.adapters.gateway_db.records import Device, PairingRequest
+from ostiary.adapters.gateway_db.records import Device, Kind, PairingRequest
 from ostiary.adapters.gateway_db.schema import Tables
 
 # Strangers may fill the first number of places, three from one address; the rest is for those who showed the token.
@@ -31,33 +31,39 @@ class Pairings:
         sql = f"SELECT {_COLUMNS} FROM pairings WHERE expires_at > ? ORDER BY at, id"  # noqa: S608 - a constant
         return [_request(row) for row in self._tables.rows(sql, now)]
 
-    def ask(self, request: PairingRequest, *, is_vouched: bool) -> PairingRequest | None:
+    def ask(
+        self,
+        *,
+        id: str,
+        device: str,
+        kind: Kind,
+        public_key: bytes,
+        display_name: str,
+        platform: str,
+        scopes: Sequence[str],
+        code: str,
+        address: str,
+        now: float,
+        expires_at: float,
+        is_vouched: bool,
+    ) -> PairingRequest | None:
         """The request as it is kept, perhaps an earlier one of the same wishes. None: there is no room for it.
 
         An earlier one with other wishes is replaced, code and all: what the owner compared is what is granted."""
         with self._tables.unit():
-            self._tables.change("DELETE FROM pairings WHERE expires_at <= ?", request.at)
-            known = self.of_device(request.device, request.at)
-            if known is not None and (known.scopes, known.kind) == (request.scopes, request.kind):
+            self._tables.change("DELETE FROM pairings WHERE expires_at <= ?", now)
+            known = self.of_device(device, now)
+            if known is not None and (known.scopes, known.kind) == (tuple(scopes), kind):
                 return known
-            self._tables.change("DELETE FROM pairings WHERE device = ?", request.device)
-            if not self._has_room(request.address, is_vouched=is_vouched):
+            self._tables.change("DELETE FROM pairings WHERE device = ?", device)
+            if not self._has_room(address, is_vouched=is_vouched):
                 return None
+            row = (id, device, kind, public_key, display_name, platform, " ".join(scopes), code, address, now, expires_at)
             self._tables.change(
                 f"INSERT INTO pairings ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - a constant
-                request.id,
-                request.device,
-                request.kind,
-                request.public_key,
-                request.display_name,
-                request.platform,
-                " ".join(request.scopes),
-                request.code,
-                request.address,
-                request.at,
-                request.expires_at,
+                *row,
             )
-        return request
+        return _request(row)
 
     def approve(self, id: str, scopes: Sequence[str], now: float) -> bool:
         """The device may fetch its token. An earlier token of it ends. False if the request is gone or the device revoked."""

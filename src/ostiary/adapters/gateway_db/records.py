@@ -44,12 +44,8 @@ class PairingRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
-    """What is known of a caller's key.
+class Answer:
+    """`digest` covers what was asked, so that another question under the same key is noticed."""
 
-    `new`: it is yours now, finish it. `done`: `result` is what was answered. `running`: this process is at it. `lost`: a
-    process that ended was at it, and the key is yours now; it may have happened. `conflict`: other parameters came before.
-    """
-
-    state: Literal["new", "done", "running", "lost", "conflict"]
-    result: bytes = b""
+    digest: str
+    result: bytes

@@ -53,13 +53,12 @@ CREATE TABLE links (
 CREATE TABLE answers (
     caller TEXT NOT NULL,
     key TEXT NOT NULL,
-    digest BLOB NOT NULL,
-    run TEXT NOT NULL,
-    result BLOB,
-    at REAL NOT NULL,
+    digest TEXT NOT NULL,
+    result BLOB NOT NULL,
+    expires_at REAL NOT NULL,
     PRIMARY KEY (caller, key)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX answers_by_age ON answers (at);
+CREATE INDEX answers_by_end ON answers (expires_at);
 
 CREATE TABLE revocations (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
