@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -90,7 +90,9 @@ async def allow_everything(action: Action) -> Decision:
 
 @dataclass(slots=True, kw_only=True)
 class House:
-    """Parts to set before `open_house`; what is not set is a harmless default."""
+    """Parts to set before `open_house`; what is not set is a harmless default.
+
+    `made` is told of the engine before it runs: for a desk whose commands act on it."""
 
     store: Store
     model: ModelClient
@@ -110,6 +112,7 @@ class House:
     scopes: ScopeRules = field(default_factory=ScopeRules)
     inbound_debounce: Mapping[str, float] = field(default_factory=dict)
     drain_seconds: float = 5.0
+    made: Callable[[Supervisor], None] = lambda engine: None
 
 
 @asynccontextmanager
@@ -164,6 +167,7 @@ async def open_house(house: House) -> AsyncIterator[Supervisor]:
         clock=house.clock,
         rules=lambda: rules,
     )
+    house.made(supervisor)
     async with supervisor.running():
         yield supervisor
 

@@ -4,24 +4,26 @@ Nothing is acknowledged before it is committed, and nothing is done for somebody
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Protocol
+
+import anyio
 
 from ostiary.contracts.channel import Accepted, Channel
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.engine import Submission
-from ostiary.contracts.errors import AlreadyAccepted, BadInput
+from ostiary.contracts.errors import AlreadyAccepted, BadInput, Busy, StoreError
 from ostiary.contracts.identity import Principal, SessionKey
-from ostiary.contracts.messages import InboundMessage, UserId
+from ostiary.contracts.messages import ChatKind, InboundMessage, Quoted, UserId
 from ostiary.contracts.records import dataclass
-from ostiary.contracts.store import Accept, Enqueue, InboxItem, InboxState, MarkInbox
-from ostiary.core.routing.access import Dropped, SpeakPolicy, may_speak
+from ostiary.contracts.store import Accept, Enqueue, InboxItem, MarkInbox, PutBlob, Write
+from ostiary.core.routing.access import Dropped, Heard, SpeakPolicy, may_speak
 from ostiary.core.routing.bindings import BindingTable, choose_agent
 from ostiary.core.routing.delivery import Delivery
 from ostiary.core.routing.lanes import Lanes
 from ostiary.core.routing.people import resolve
-from ostiary.core.routing.queue import MODES, Drop, Mode, QueueRules
+from ostiary.core.routing.queue import MODES, Drop, Mode, QueueFull, QueueRules
 from ostiary.core.routing.scopes import ScopeRules, session_key
 from ostiary.core.sessions.pen import Sessions
 
@@ -88,6 +90,7 @@ class Intake:
         self._desk = desk
         self._clock = clock
         self._rules = rules
+        self.try_later: Callable[[InboxItem], object] = lambda item: None
 
     async def submit(self, submission: Submission) -> Accepted:
         rules = self._rules()
@@ -96,23 +99,27 @@ class Intake:
         is_command = self._desk.looks_like_command(message.text)
         leads = is_command and self._desk.is_command(message.text)
         session = submission.session or session_key(choose_agent(message, rules.bindings).agent, message, rules.scopes)
-        if submission.principal is None and not self._is_heard(message, principal, session, rules, leads):
+        if submission.principal is None and not await self._is_heard(message, principal, session, rules, leads):
             return Accepted(status="dropped")
         item = self._item(submission, message, principal, session, rules)
+        blobs = [PutBlob(digest=digest, content=content) for digest, content in submission.blobs.items()]
         try:
-            if is_command:
-                return await self._command(item, rules)
-            return await self._admit(submission, item, rules)
+            # From here on the message may be ours: a caller who goes away must not leave it accepted and forgotten.
+            with anyio.CancelScope(shield=True):
+                accepted = await (self._command if is_command else self._admit)(item, rules, blobs)
         except AlreadyAccepted as known:
             return Accepted(status="duplicate", item=known.item, session=session)
+        return accepted
 
-    def _is_heard(
+    async def _is_heard(
         self, message: InboundMessage, principal: Principal, session: SessionKey, rules: IntakeRules, is_command: bool
     ) -> bool:
-        open_session = self._sessions.peek(session)
-        activation = open_session.settings.get("activation", "") if open_session is not None else ""
         policy = rules.speak.get(message.address.channel)
-        heard = may_speak(message, principal, policy, activation=activation, is_command=is_command)
+        heard = may_speak(message, principal, policy, activation="always", is_command=is_command)
+        if isinstance(heard, Heard) and message.chat_kind is not ChatKind.DIRECT:
+            # Only for somebody who may speak here is the group's own setting looked up.
+            activation = (await self._sessions.get(session)).settings.get("activation", "")
+            heard = may_speak(message, principal, policy, activation=activation, is_command=is_command)
         if isinstance(heard, Dropped):
             log.info("dropped a message on %s: %s", message.address.channel, heard.reason)
             return False
@@ -143,14 +150,23 @@ class Intake:
             directives=directives,
         )
 
-    async def _command(self, item: InboxItem, rules: IntakeRules) -> Accepted:
+    async def _command(self, item: InboxItem, rules: IntakeRules, blobs: Sequence[Write]) -> Accepted:
         """Remember the message first, so that a repeated delivery never runs a command twice."""
-        (number,) = await self._sessions.write([Accept(item=replace(item, state="claimed"))])
-        return await self.run_command(replace(item, id=number), rules)
+        *_, number = await self._sessions.write([*blobs, Accept(item=replace(item, state="claimed"))])
+        item = replace(item, id=number)
+        try:
+            return await self.run_command(item, rules)
+        except (StoreError, Busy):
+            # It is accepted, so it is tried until it is done; a repeated delivery would only count as a duplicate.
+            self.try_later(item)
+            raise
 
     def is_unfinished_command(self, item: InboxItem) -> bool:
         """Whether the desk still has to see this row of the inbox: a crash came between accepting and handling it."""
-        return not item.turn and item.state in ("claimed", "waiting") and self._desk.looks_like_command(item.message.text)
+        if item.turn or item.state not in ("claimed", "waiting"):
+            return False
+        # Only the desk claims a row without a turn, whatever the commands are called by now.
+        return item.state == "claimed" or self._desk.looks_like_command(item.message.text)
 
     async def run_command(self, item: InboxItem, rules: IntakeRules | None = None) -> Accepted:
         """Also for a command that a crash cut short: commands set things, so doing one again changes nothing more."""
@@ -159,21 +175,24 @@ class Intake:
         rows = []
         if handled.reply and self._pushes(item.message.address.channel):
             rows = self._delivery.rows(str(item.session), "", f"command:{item.id}", item.reply_to, handled.reply)
-        goes_on = handled.reply is None or bool(handled.text)
-        state: InboxState = "waiting" if goes_on else "done"
-        await self._sessions.write([MarkInbox(ids=(item.id,), state=state), *(Enqueue(item=row) for row in rows)])
+        also = [Enqueue(item=row) for row in rows]
+        if handled.reply is None or handled.text:
+            message = replace(item.message, text=handled.text)
+            rest = replace(item, message=message, state="waiting", directives={**item.directives, **handled.directives})
+            try:
+                await self._admit(rest, rules, also)
+            except QueueFull as full:
+                handled = replace(handled, reply=f"{full}. {full.hint}", text="")
+            else:
+                self._delivery.send(rows)
+                return Accepted(status="accepted", item=item.id, session=item.session, text=handled.reply or "")
+        await self._sessions.write([MarkInbox(ids=(item.id,), state="done"), *also])
         self._delivery.send(rows)
-        if not goes_on:
-            return Accepted(status="answered", item=item.id, session=item.session, text=handled.reply or "")
-        message = replace(item.message, text=handled.text)
-        rest = replace(item, message=message, state="waiting", directives={**item.directives, **handled.directives})
-        queue = await self._queue_rules(rest, rules)
-        await self._lanes.admit_known(self._timed(rest, queue, rules))
-        return Accepted(status="accepted", item=item.id, session=item.session, text=handled.reply or "")
+        return Accepted(status="answered", item=item.id, session=item.session, text=handled.reply or "")
 
-    async def _admit(self, submission: Submission, item: InboxItem, rules: IntakeRules) -> Accepted:
+    async def _admit(self, item: InboxItem, rules: IntakeRules, also: Sequence[Write]) -> Accepted:
         queue = await self._queue_rules(item, rules)
-        admitted = await self._lanes.admit(self._timed(item, queue, rules), queue, submission.blobs)
+        admitted = await self._lanes.admit(self._timed(item, queue, rules), queue, also)
         return Accepted(status="accepted", item=admitted.id, session=item.session)
 
     def _pushes(self, channel: str) -> bool:
@@ -227,17 +246,26 @@ def lane_of(session: SessionKey) -> str:
 
 def checked(message: InboundMessage, max_characters: int) -> InboundMessage:
     """Bounds and cleanliness, once. Raises BadInput with what to do."""
-    text = message.text
-    if len(text) > max_characters:
+    length = len(message.text) + (len(message.quoted.text) if message.quoted is not None else 0)
+    if length > max_characters:
         raise BadInput(
-            f"the message has {len(text):,} characters; at most {max_characters:,} are taken",
+            f"the message has {length:,} characters; at most {max_characters:,} are taken",
             hint="Send it as a file, or in parts.",
         )
     if not message.id or not message.address.channel:
         raise BadInput("the message has no id or no channel")
-    if any(character < " " and character not in "\n\r\t" for character in text) or "\x7f" in text:
-        text = "".join(character for character in text if (character >= " " and character != "\x7f") or character in "\n\r\t")
-    text = text.encode("utf-8", "replace").decode() if not text.isascii() else text
+    text, name, quoted = clean(message.text), clean(message.sender_name), message.quoted
     if not text.strip() and not message.attachments:
         raise BadInput("the message is empty", hint="Write something.")
-    return message if text is message.text else replace(message, text=text)
+    if quoted is not None:
+        quoted = Quoted(sender=clean(quoted.sender), text=clean(quoted.text))
+    if text is message.text and name is message.sender_name and quoted is None:
+        return message
+    return replace(message, text=text, sender_name=name, quoted=quoted)
+
+
+def clean(text: str) -> str:
+    """Without control characters and halves of characters: what cannot be stored or shown."""
+    if any(character < " " and character not in "\n\r\t" for character in text) or "\x7f" in text:
+        text = "".join(character for character in text if (character >= " " and character != "\x7f") or character in "\n\r\t")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

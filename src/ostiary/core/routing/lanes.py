@@ -17,11 +17,11 @@ from ostiary.contracts.errors import Busy, OstiaryError, StaleLease, StoreError,
 from ostiary.contracts.events import TurnInput
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.records import dataclass
-from ostiary.contracts.store import Accept, InboxItem, MarkInbox, Pending, PutBlob, Write
+from ostiary.contracts.store import Accept, InboxItem, MarkInbox, Pending, Write
 from ostiary.core.agent.run import Batch, Job, Runner
 from ostiary.core.cancellation import Cancelled, is_wanted
 from ostiary.core.routing.outcomes import Outcomes, outcome_of
-from ostiary.core.routing.queue import QueueRules, Seat, input_of, next_batch, summarise
+from ostiary.core.routing.queue import QueueFull, QueueRules, Seat, input_of, next_batch, summarise
 from ostiary.core.sessions.pen import Sessions
 
 log = logging.getLogger("ostiary.lanes")
@@ -124,19 +124,21 @@ class Lanes:
             else:
                 seat.resume = turn.turn
 
-    async def admit(self, item: InboxItem, rules: QueueRules, blobs: Mapping[str, bytes]) -> InboxItem:
-        """Make it durable, then give it its seat. Raises Busy, AlreadyAccepted, StoreError."""
-        if self._draining:
+    async def admit(self, item: InboxItem, rules: QueueRules, also: Sequence[Write] = ()) -> InboxItem:
+        """Make it durable together with `also`, then give it its seat; an item with an id is in the inbox already.
+
+        Raises Busy, AlreadyAccepted, StoreError."""
+        if self._draining and not item.id:
             raise Busy("the gateway is stopping", hint="Send it again in a moment.")
         seat = self._seat(item.session)
-        writes: list[Write] = [PutBlob(digest=digest, content=content) for digest, content in blobs.items()]
+        writes = list(also)
         victim = self._victim(seat, rules)
         is_summarised = rules.drop == "summarize" and len(seat.dropped) < SUMMARISED
         if victim is not None:
             # Out of the line before it is written: meanwhile no turn may begin with it and nobody drop it again.
             seat.waiting.remove(victim)
             writes.append(MarkInbox(ids=(victim.id,), state="dropped" if is_summarised else "done"))
-        writes.append(Accept(item=item))
+        writes.append(MarkInbox(ids=(item.id,), state="waiting") if item.id else Accept(item=item))
         seat.arriving += 1
         try:
             numbers = await self._sessions.write(writes)
@@ -149,24 +151,20 @@ class Lanes:
         seat.arriving -= 1
         if victim is not None:
             self._drop(seat, victim, is_summarised)
-        item = replace(item, id=numbers[-1])
-        await self.admit_known(item)
-        return item
-
-    async def admit_known(self, item: InboxItem) -> None:
-        """Give a place to an item that is already in the inbox."""
+        item = replace(item, id=item.id or numbers[-1])
         seat = self._seat(item.session)
         self.outcomes.expect(item.id)
         self._arrived(seat, item)
         if seat.parked and self._group is not None:
             self._group.start_soon(self._expire, seat, seat.parked, 0.0, "a new message came instead of the answers")
+        return item
 
     def _victim(self, seat: Seat, rules: QueueRules) -> InboxItem | None:
         waiting = len(seat.waiting) + seat.arriving
         if waiting < rules.cap:
             return None
         if rules.drop == "new" or not seat.waiting:
-            raise Busy(f"{waiting} messages already wait in this conversation", hint="Wait for an answer, or send /stop.")
+            raise QueueFull(f"{waiting} messages already wait in this conversation", hint="Wait for an answer, or send /stop.")
         return seat.waiting[0]
 
     def _drop(self, seat: Seat, victim: InboxItem, is_summarised: bool) -> None:

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Literal
 
 from ostiary.contracts.content import Image, Label, Text, Trust, UserPart
+from ostiary.contracts.errors import Busy
 from ostiary.contracts.events import TurnInput
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.records import dataclass
@@ -17,6 +18,10 @@ Mode = Literal["collect", "followup", "steer", "steer-backlog", "interrupt"]
 MODES: tuple[Mode, ...] = ("collect", "followup", "steer", "steer-backlog", "interrupt")
 Drop = Literal["old", "new", "summarize"]
 _SUMMARY_LINE = 140
+
+
+class QueueFull(Busy):
+    """This conversation's own queue is full; the store is not to blame."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

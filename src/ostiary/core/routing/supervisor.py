@@ -11,19 +11,28 @@ from ostiary.contracts.channel import Accepted, Channel, Receive
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.content import ToolOutcome
 from ostiary.contracts.engine import Outcome, SessionView, Stopped, Submission
-from ostiary.contracts.errors import ChannelMisconfigured, ChannelUnavailable, StaleLease, StoreError, UnknownSession
+from ostiary.contracts.errors import (
+    BadInput,
+    Busy,
+    ChannelMisconfigured,
+    ChannelUnavailable,
+    StaleLease,
+    StoreError,
+    UnknownSession,
+)
 from ostiary.contracts.events import Reset, SettingChanged, Shown, ToolResulted, TurnResumed
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import InboundMessage
-from ostiary.contracts.store import Lease, MarkTurn, SaveSession, SessionRecord, Store
+from ostiary.contracts.store import InboxItem, Lease, MarkTurn, Pending, SaveSession, SessionRecord, Store
 from ostiary.core.agent.context import estimate
+from ostiary.core.cancellation import Cancelled, is_wanted
 from ostiary.core.routing.delivery import Delivery
 from ostiary.core.routing.feed import Feed, Watcher
 from ostiary.core.routing.intake import Intake
 from ostiary.core.routing.lanes import Lanes
 from ostiary.core.routing.outcomes import outcome_of
 from ostiary.core.sessions.pen import Sessions
-from ostiary.core.sessions.session import fold
+from ostiary.core.sessions.session import Turn, fold
 
 log = logging.getLogger("ostiary.engine")
 
@@ -67,15 +76,16 @@ class Supervisor:
         self._sessions.lease = lease
         assert self.intake is not None
         pending = await self._store.pending()
-        commands = [item for item in pending.inbox if self.intake.is_unfinished_command(item)]
-        self._lanes.recover(replace(pending, inbox=tuple(item for item in pending.inbox if item not in commands)))
         self._delivery.recover(pending.outbox)
+        self._lanes.recover(replace(pending, inbox=()))
+        unfinished = await self._take_up(pending)
         async with anyio.create_task_group() as group:
             self._lanes.start(group)
             self._delivery.start(group)
             group.start_soon(self._keep_lease, lease)
-            for item in commands:
-                group.start_soon(self.intake.run_command, item)
+            self.intake.try_later = lambda item: group.start_soon(self._finish_command, item)
+            for item in unfinished:
+                self.intake.try_later(item)
             for channel in self._channels.values():
                 group.start_soon(self._listen, channel)
             try:
@@ -89,6 +99,37 @@ class Supervisor:
         with anyio.CancelScope(shield=True):
             await self._store.release(self._sessions.lease or lease)
 
+    async def _take_up(self, pending: Pending) -> list[InboxItem]:
+        """The inbox in the order it was filled: a command acts on what came before it and on nothing later.
+
+        Gives the commands that the store would not let finish."""
+        assert self.intake is not None
+        unfinished = []
+        for item in pending.inbox:
+            if not self.intake.is_unfinished_command(item):
+                self._lanes.recover(Pending(inbox=(item,), turns=(), outbox=()))
+                continue
+            try:
+                await self.intake.run_command(item)
+            except (StoreError, Busy) as error:
+                log.warning("command %d waits: %s", item.id, error)
+                unfinished.append(item)
+        return unfinished
+
+    async def _finish_command(self, item: InboxItem) -> None:
+        assert self.intake is not None
+        wait = 1.0
+        while True:
+            await self._clock.sleep(wait)
+            try:
+                await self.intake.run_command(item)
+                return
+            except StaleLease:
+                raise
+            except (StoreError, Busy) as error:
+                log.warning("command %d waits: %s", item.id, error)
+                wait = min(wait * 2, LONGEST_BACKOFF)
+
     async def _keep_lease(self, lease: Lease) -> None:
         while True:
             await self._clock.sleep(RENEW_SECONDS)
@@ -97,7 +138,7 @@ class Supervisor:
             except StaleLease:
                 log.error("another process took over; stopping")
                 raise
-            except StoreError as error:
+            except (StoreError, Busy) as error:
                 log.warning("the lease could not be renewed: %s", error)
 
     async def _listen(self, channel: Channel) -> None:
@@ -116,16 +157,24 @@ class Supervisor:
             except ChannelUnavailable as error:
                 log.warning("channel %s: %s", channel.name, error)
                 wait = error.retry_after or backoff
-            except Exception:
+            except (Exception, Cancelled()) as error:
                 # One broken channel must not take the house down.
+                if is_wanted(error):
+                    raise
                 log.exception("channel %s failed", channel.name)
                 wait = backoff
             backoff = 1.0 if self._clock.monotonic() - began > LONGEST_BACKOFF else min(backoff * 2, LONGEST_BACKOFF)
             await self._clock.sleep(wait)
 
     async def receive(self, message: InboundMessage) -> Accepted:
-        """The way in for channels: the sender is whoever the registry says, never what the message claims."""
-        return await self.submit(Submission(message=message))
+        """The way in for channels: the sender is whoever the registry says, never what the message claims.
+
+        A message nobody could take is dropped: raised, it would end the channel, which would then be given it again."""
+        try:
+            return await self.submit(Submission(message=message))
+        except BadInput as error:
+            log.info("dropped a message on %s: %s", message.address.channel, error)
+            return Accepted(status="dropped")
 
     async def submit(self, submission: Submission) -> Accepted:
         assert self.intake is not None
@@ -161,9 +210,9 @@ class Supervisor:
         answers = {outcome.call_id: outcome for outcome in outcomes}
         async with self._sessions.pen(session) as pen:
             turn = pen.session.turn
-            if turn is None:
-                return self._answered_before(session, answers)
-            if turn.suspended is None or turn.suspended.waiting_for != "client_tool" or turn.started.principal != by:
+            if turn is None or turn.suspended is None:
+                return self._answered_before(turn or pen.session.last_turn, answers, by)
+            if turn.suspended.waiting_for != "client_tool" or turn.started.principal != by:
                 return None
             waiting = turn.suspended.call_ids
             if set(answers) != set(waiting):
@@ -184,11 +233,11 @@ class Supervisor:
         self._lanes.unpark(session, turn.id)
         return item
 
-    def _answered_before(self, session: SessionKey, answers: Mapping[str, ToolOutcome]) -> int | None:
+    def _answered_before(self, turn: Turn | None, answers: Mapping[str, ToolOutcome], by: Principal) -> int | None:
         """The same answers sent twice lead to the same outcome."""
-        fold_now = self._sessions.peek(session)
-        last = fold_now.last_turn if fold_now is not None else None
-        return last.items[0] if last is not None and answers and last.answered_by_client >= set(answers) else None
+        if turn is None or not answers or turn.started.principal != by or not turn.answered_by_client >= set(answers):
+            return None
+        return turn.items[0]
 
     async def view(self, session: SessionKey) -> SessionView:
         state = await self._sessions.get(session)

@@ -64,6 +64,10 @@ class Post:
             yield self.delivery
             group.cancel_scope.cancel()
 
+    async def serve(self) -> None:
+        async with self.open():
+            await anyio.sleep_forever()
+
     async def until_empty(self) -> None:
         with anyio.fail_after(10):
             while self.delivery.waiting:
@@ -154,11 +158,10 @@ async def test_a_store_that_will_not_record_a_send_only_delays(refusal: Exceptio
 
 async def test_a_lease_that_was_lost_stops_the_sending() -> None:
     post = Post(MemoryChannel())
+    post.marks.refusals = [StaleLease("another process")]
+    post.delivery.send([row("hi")])
     with pytest.raises(ExceptionGroup) as raised:
-        async with post.open() as delivery:
-            post.marks.refusals = [StaleLease("another process")]
-            delivery.send([row("hi")])
-            await anyio.sleep_forever()
+        await post.serve()
     assert raised.group_contains(StaleLease)
 
 
