@@ -74,6 +74,7 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
 
             def ready(url: str) -> None:
                 run.announce(url)
+                log.info("version %s listens at %s", __version__, url)
                 on_ready(url)
                 group.start_soon(_warm_up, house, on_progress)
 

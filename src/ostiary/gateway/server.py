@@ -2,12 +2,14 @@
 
 import errno
 import ipaddress
+import math
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import anyio
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ostiary.contracts.errors import BadInput
 from ostiary.gateway.addresses import EVERYWHERE, LOOPBACK
@@ -15,6 +17,27 @@ from ostiary.gateway.asgi import App
 from ostiary.gateway.tls import Certificate
 
 WEBSOCKETS = "none"
+HEAD_BYTES = 65_536
+
+
+class _Heads(HttpToolsProtocol):
+    """Until its head is complete nobody knows who sends a request, so a head that does not end is cut off."""
+
+    _head = 0.0
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._head = 0.0
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._head = -math.inf
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._head += len(data)
+        if self._head > HEAD_BYTES and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too long.")
 
 
 class _Server(uvicorn.Server):
@@ -53,7 +76,7 @@ async def serve(
     url = f"{scheme}://{_shown(shown)}:{listener.getsockname()[1]}"
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=_Heads,
         ws=WEBSOCKETS,
         ws_max_size=max_frame,
         ws_per_message_deflate=False,

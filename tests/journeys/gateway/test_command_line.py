@@ -91,8 +91,13 @@ def test_explained_configuration_says_where_values_come_from_and_no_secret(gatew
     assert gateway.token not in shown
 
 
-def test_the_log_is_shown(gateway: Gateway) -> None:
-    assert gateway.home.run("logs", "-n", "5").returncode == 0
+def test_the_log_says_that_it_listens_and_how_turns_ended(gateway: Gateway, model: Model) -> None:
+    model.begin("ok")
+    turn = gateway.say("a secret word", "logged").json["ostiary"]["turn"]
+    shown = gateway.home.run("logs", "-n", "1000").stdout
+    assert gateway.url in shown
+    assert f"{turn} of agent:main:api:logged completed" in shown
+    assert "a secret word" not in shown
 
 
 def test_the_version_is_one_line(gateway: Gateway) -> None:
