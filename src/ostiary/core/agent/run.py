@@ -505,7 +505,8 @@ class Runner:
             status=status, reason=reason, error_kind=error_kind, partial="" if status == "completed" else job.shown, reply=reply
         )
         pen.add(ended, turn=turn.id)
-        log.info("%s of %s %s %s", turn.id, job.key, status, error_kind)
+        if status != "completed":
+            log.info("%s of %s %s %s", turn.id, job.key, status, error_kind)
         rows = self._outgoing.rows_for(session, turn, reply)
         if rows:
             pen.then(lambda: self._outgoing.send(rows))

@@ -5,9 +5,9 @@ If that fails the fold is thrown away and made again from the journal, so memory
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import TracebackType
 
 import anyio
 
@@ -52,19 +52,27 @@ class Pen:
         return bool(self._recorded or self._also)
 
     async def commit(self) -> tuple[int, ...]:
-        """Durable when it returns; gives the numbers of the `also` writes, in order."""
+        """Durable when it returns; gives the numbers of the `also` writes, in order.
+
+        The store finishes a commit before it lets a cancellation through, so fold and journal stay in step."""
         key = self.session.key
         recorded, also = self._recorded, self._also
         appends: list[Write] = [Append(session=key, turn=each.turn, at=each.at, event=each.event) for each in recorded]
-        # A cancelled commit may still have been written; the shield keeps fold and journal in step.
-        with anyio.CancelScope(shield=True):
-            numbers = await self._sessions.write([*also, *appends], expect={self.session.name: self._base} if recorded else None)
+        numbers = await self._sessions.write([*also, *appends], expect={self.session.name: self._base} if recorded else None)
         self._recorded, self._also, self._base = [], [], self.session.seq
         self._sessions.feed.publish(recorded)
         actions, self._then = self._then, []
         for action in actions:
             action()
         return numbers[: len(also)]
+
+
+@dataclass(slots=True)
+class Queued:
+    """Who holds a session's pen, and how many hold it or wait for it."""
+
+    lock: anyio.Lock
+    users: int = 0
 
 
 class Sessions:
@@ -76,7 +84,7 @@ class Sessions:
         self.clock = clock
         self.lease: Lease | None = None
         self._open: OrderedDict[SessionKey, Session] = OrderedDict()
-        self._locks: dict[SessionKey, tuple[anyio.Lock, int]] = {}
+        self.locks: dict[SessionKey, Queued] = {}
         self._limit = limit
 
     def __len__(self) -> int:
@@ -100,36 +108,58 @@ class Sessions:
         """The fold if it is open, without loading it."""
         return self._open.get(key)
 
-    @asynccontextmanager
-    async def pen(self, key: SessionKey) -> AsyncIterator[Pen]:
+    def pen(self, key: SessionKey) -> "Holding":
         """One writer at a time per session; leaving with an error or with uncommitted events drops the fold."""
-        lock, holders = self._locks.get(key, (anyio.Lock(), 0))
-        self._locks[key] = (lock, holders + 1)
-        try:
-            async with lock:
-                session = await self.get(key)
-                pen = Pen(session, self, session.seq)
-                try:
-                    yield pen
-                except BaseException:
-                    if pen.unsaved:
-                        self.forget(key)
-                    raise
-                if pen.unsaved:
-                    self.forget(key)
-        finally:
-            lock, holders = self._locks[key]
-            if holders == 1:
-                del self._locks[key]
-            else:
-                self._locks[key] = (lock, holders - 1)
+        return Holding(self, key)
 
     def forget(self, key: SessionKey) -> None:
         self._open.pop(key, None)
 
     def _shrink(self) -> None:
         while len(self._open) > self._limit:
-            oldest = next((key for key in self._open if key not in self._locks), None)
+            oldest = next((key for key in self._open if key not in self.locks), None)
             if oldest is None:
                 return
             del self._open[oldest]
+
+
+class Holding:
+    """`async with sessions.pen(key) as pen`."""
+
+    __slots__ = ("_key", "_pen", "_sessions")
+
+    def __init__(self, sessions: Sessions, key: SessionKey) -> None:
+        self._sessions = sessions
+        self._key = key
+        self._pen: Pen | None = None
+
+    async def __aenter__(self) -> Pen:
+        locks, key = self._sessions.locks, self._key
+        held = locks.get(key)
+        if held is None:
+            held = locks[key] = Queued(anyio.Lock(fast_acquire=True))
+        held.users += 1
+        try:
+            await held.lock.acquire()
+            try:
+                session = await self._sessions.get(key)
+            except BaseException:
+                held.lock.release()
+                raise
+        except BaseException:
+            self._leave(held)
+            raise
+        self._pen = Pen(session, self._sessions, session.seq)
+        return self._pen
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        held = self._sessions.locks[self._key]
+        if self._pen is not None and self._pen.unsaved:
+            self._sessions.forget(self._key)
+        held.lock.release()
+        self._leave(held)
+
+    def _leave(self, held: Queued) -> None:
+        held.users -= 1
+        if not held.users:
+            del self._sessions.locks[self._key]

@@ -17,9 +17,9 @@ _LONGEST_JOIN = 30.0
 
 
 class Job:
-    """One piece of work and the promise of its outcome."""
+    """One piece of work, its outcome, and the future that tells when it is there."""
 
-    __slots__ = ("call", "error", "future", "result", "weight")
+    __slots__ = ("call", "error", "future", "is_settled", "result", "weight")
 
     def __init__(self, call: Callable[[Any], Any], future: "asyncio.Future[Any]", weight: int) -> None:
         self.call = call
@@ -27,6 +27,7 @@ class Job:
         self.weight = weight
         self.result: Any = None
         self.error: BaseException | None = None
+        self.is_settled = False
 
 
 class Hand(Protocol):
@@ -93,9 +94,29 @@ class Threads:
             self._queue.put(job)
         self._jobs += 1
         self._bytes += weight
-        with anyio.CancelScope(shield=certain):
-            result: T = await job.future
+        try:
+            await job.future
+        except asyncio.CancelledError as cancelled:
+            if not certain:
+                raise
+            await self._finish(job, cancelled)
+        if job.error is not None:
+            raise job.error
+        result: T = job.result
         return result
+
+    async def _finish(self, job: Job, cancelled: asyncio.CancelledError) -> None:
+        """Wait for the outcome in spite of a cancellation, which strikes again at the caller's next wait.
+
+        A scope's cancellation returns by itself until the scope is left; a bare `task.cancel()` must be asked for again.
+        Only this rare path pays for a shield: entering one costs more than handing over the job."""
+        if not job.is_settled:
+            job.future = self._loop.create_future()
+            with anyio.CancelScope(shield=True):
+                await job.future
+        task = asyncio.current_task()
+        if task is not None and "cancel scope" not in str(cancelled):
+            task.cancel()
 
     async def close(self) -> None:
         """What was given before is still done; threads and connections are gone when this returns."""
@@ -182,12 +203,9 @@ class Threads:
         for job in jobs:
             self._jobs -= 1
             self._bytes -= job.weight
-            if job.future.done():
-                continue
-            if job.error is not None:
-                job.future.set_exception(job.error)
-            else:
-                job.future.set_result(job.result)
+            job.is_settled = True
+            if not job.future.done():
+                job.future.set_result(None)
         if self._freed is not None:
             self._freed.set()
             self._freed = None
