@@ -1,69 +1,135 @@
-"""Cutting a reply to a channel's limit without breaking code fences."""
+"""Cutting Markdown text to a channel's limit without breaking code fences or characters.
+
+This is for text that goes out as it is. Channels with a formatting of their own are cut by their renderer, which knows what
+its marks take up.
+"""
 
 import re
+from typing import Literal, NamedTuple
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n`]*)")
+from ostiary.contracts.graphemes import boundary
+
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_BLANK = re.compile(r"\n[ \t]*\n\s*")
 _SHORTEST = 16
 
 
-def split_text(text: str, limit: int) -> list[str]:
-    """Pieces of at most `limit` characters (16 at the least), cut at a paragraph, else a line, else a word, else anywhere.
+class Fence(NamedTuple):
+    """A code fence that is open: its first line, its mark, and where it began."""
 
-    A fence that is open at a cut is closed there and opened again in the next piece."""
-    rest, opened, limit = text.strip(), "", max(limit, _SHORTEST)
-    pieces: list[str] = []
-    while len(opened) + len(rest) > limit:
-        at = _cut_at(rest, limit - len(opened) - _reserve(opened + rest[:limit], limit))
-        fence = _open_fence(opened + rest[:at], limit)
-        sign = _sign(fence)
-        if rest[:at].strip():
-            pieces.append(opened + rest[:at].rstrip() + (f"\n{sign}" if fence else ""))
-        rest = rest[at:].lstrip("\n") if fence else rest[at:].lstrip()
-        line, _, after = rest.partition("\n")
-        if fence and _closes(line, sign):
-            # It was closed at the cut already.
-            fence, rest = "", after.lstrip()
-        opened = f"{fence if len(fence) < limit // 2 else sign}\n" if fence else ""
-    return [*pieces, opened + rest] if rest else pieces
+    line: str
+    mark: str
+    at: int
+
+    @property
+    def closing(self) -> str:
+        return f"\n{self.mark}"
 
 
-def _cut_at(text: str, room: int) -> int:
-    at = next((at for mark in ("\n\n", "\n", " ") if (at := text.rfind(mark, room // 2, room + 1)) > 0), room)
-    # A fence's line is neither cut nor left behind as the last one of a piece.
-    start = text.rfind("\n", 0, at) + 1
-    end = text.find("\n", start)
-    is_fence = _FENCE.fullmatch(text[start : end if end >= 0 else len(text)]) is not None
-    return start if is_fence and text[:start].strip() else at
+def split_text(text: str, limit: int, *, lines: int = 0, mode: Literal["length", "newline"] = "length") -> list[str]:
+    """Pieces of at most `limit` characters and, if set, `lines` lines; a limit under 16 counts as 16.
+
+    Cut at a paragraph, else a line, a sentence, a word, else anywhere but inside a visible character. A code block that fits
+    into a message stays whole; in one that does not, the fence is closed at the cut and opened again in the next piece. In
+    `newline` mode every paragraph is a piece of its own."""
+    limit = max(limit, _SHORTEST)
+    parts = _paragraphs(text.strip()) if mode == "newline" else [text.strip()]
+    return [piece for part in parts for piece in _pieces(part, limit, max(lines, 3) if lines else 0)]
 
 
-def _reserve(text: str, limit: int) -> int:
-    """Room for the longest line that could have to be added at a cut."""
-    signs = [_sign(line) for line in text.split("\n") if _is_fence(line, limit)]
-    return 1 + max(map(len, signs)) if signs else 0
-
-
-def _open_fence(text: str, limit: int) -> str:
-    """The opening line of a fence that is still open at the end of `text`."""
-    fence = ""
-    for line in text.split("\n"):
-        if not fence and _is_fence(line, limit):
-            fence = line.strip()
-        elif fence and _closes(line, _sign(fence)):
-            fence = ""
+def open_fence(text: str, start: int = 0, end: int | None = None, fence: Fence | None = None) -> Fence | None:
+    """The fence that is open at `end`, given the one that is open at `start`."""
+    for found in _FENCE.finditer(text, start, len(text) if end is None else end):
+        mark, rest = found[1], found[2]
+        if fence is None:
+            # A backtick in the info line makes it inline code.
+            if mark[0] == "~" or "`" not in rest:
+                fence = Fence(found[0].strip(), mark, found.start())
+        elif mark[0] == fence.mark[0] and len(mark) >= len(fence.mark) and not rest.strip():
+            fence = None
     return fence
 
 
-def _is_fence(line: str, limit: int) -> bool:
-    """A sign so long that repeating it would fill the pieces counts as text."""
-    match = _FENCE.fullmatch(line)
-    return match is not None and len(match[1]) < limit // 4
+def past_closing(text: str, fence: Fence) -> int:
+    """Where `text`, which begins inside `fence`, goes on after the closing line if that comes first; else 0."""
+    start = len(text) - len(text.lstrip("\n"))
+    found = _FENCE.match(text, start)
+    return found.end() if found and open_fence(text, start, found.end(), fence) is None else 0
 
 
-def _sign(line: str) -> str:
-    match = _FENCE.fullmatch(line)
-    return match[1] if match is not None else ""
+def best_break(text: str, low: int, high: int) -> int:
+    """Where to end a piece of `text` between `low` and `high`: after a paragraph, line, sentence or word, else at `high`."""
+    for mark in ("\n\n", "\n", ". ", "! ", "? ", " "):
+        at = text.rfind(mark, low, high + 1)
+        if at > 0:
+            return min(at + (1 if mark[0] in ".!?" else 0), high)
+    return max(boundary(text, high), 1)
 
 
-def _closes(line: str, sign: str) -> bool:
-    match = _FENCE.fullmatch(line)
-    return match is not None and match[1].startswith(sign) and not match[2].strip()
+def _paragraphs(text: str) -> list[str]:
+    parts: list[str] = []
+    start, fence = 0, None
+    seen = 0
+    for gap in _BLANK.finditer(text):
+        fence = open_fence(text, seen, gap.start(), fence)
+        seen = gap.start()
+        if fence is None:
+            parts.append(text[start : gap.start()])
+            start = seen = gap.end()
+    return [part for part in (*parts, text[start:]) if part.strip()]
+
+
+def _pieces(text: str, limit: int, lines: int) -> list[str]:
+    pieces: list[str] = []
+    at, opening, fence = 0, "", None
+    while at < len(text):
+        end = _end(text, at, limit - len(opening), lines - opening.count("\n") if lines else 0)
+        now = open_fence(text, at, end, fence) if end < len(text) else None
+        if now is not None and now is not fence and at < now.at:
+            # The block began in this piece: it goes whole into the next one if it can.
+            end, now = now.at, fence
+        elif now is not None:
+            room = limit - len(opening) - len(now.closing)
+            end = min(end, _end(text, at, max(room, 1), lines - opening.count("\n") - 1 if lines else 0))
+            now = open_fence(text, at, end, fence)
+        closing = now.closing if now is not None and end < len(text) else ""
+        piece = opening + (text[at:end].rstrip() if not closing else text[at:end].rstrip("\n")) + closing
+        if piece.strip():
+            pieces.append(piece)
+        at = _skip(text, end, in_code=bool(closing))
+        past = past_closing(text[at : at + limit], now) if closing and now is not None else 0
+        if past:
+            at, now = _skip(text, at + past, in_code=False), None
+        fence = now
+        opening = _opening(now, limit)
+    return pieces
+
+
+def _end(text: str, at: int, room: int, lines: int) -> int:
+    room = max(room, 1)
+    if lines:
+        place = at - 1
+        for _ in range(max(lines, 1)):
+            place = text.find("\n", place + 1)
+            if place < 0:
+                break
+        else:
+            room = min(room, max(place - at, 1))
+    if at + room >= len(text):
+        return len(text)
+    return at + max(best_break(text[at : at + room + 1], room // 2, room), 1)
+
+
+def _skip(text: str, at: int, *, in_code: bool) -> int:
+    """Past the white space at a cut; within code only past the line's end, so that the indentation stays."""
+    if in_code:
+        return at + (text[at : at + 1] == "\n")
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def _opening(fence: Fence | None, limit: int) -> str:
+    if fence is None:
+        return ""
+    return f"{fence.line if len(fence.line) < limit // 2 else fence.mark}\n"
