@@ -5,6 +5,7 @@ from ostiary.adapters.gateway_db.schema import Tables
 from ostiary.contracts.errors import BadInput
 
 _OF_ONE_CALLER = 5_000
+_ALL = 50_000
 _COUNT_EVERY = 64
 _LONGEST_RESULT = 256 * 1024
 
@@ -44,11 +45,13 @@ class Answers:
     def _make_room(self, now: float) -> None:
         """What has expired goes first, then the oldest of whoever has too many: nobody pushes out another's."""
         self._tables.change("DELETE FROM answers WHERE expires_at <= ?", now)
-        for caller, number in self._tables.rows("SELECT caller, count(*) FROM answers GROUP BY caller"):
-            if number > _OF_ONE_CALLER:
+        counts = self._tables.rows("SELECT caller, count(*) FROM answers GROUP BY caller")
+        share = min(_OF_ONE_CALLER, _ALL // max(1, len(counts)))
+        for caller, number in counts:
+            if number > share:
                 self._tables.change(
                     "DELETE FROM answers WHERE caller = ?1 AND key IN "
                     "(SELECT key FROM answers WHERE caller = ?1 ORDER BY expires_at LIMIT ?2)",
                     caller,
-                    number - _OF_ONE_CALLER,
+                    number - share,
                 )
