@@ -1,0 +1,25 @@
+"""What each method does. Handlers act through `Services`; they hold no state and know no sockets but the caller's own."""
+
+from functools import cache
+
+from ostiary.gateway.protocol.registry import Method, Methods
+
+
+@cache
+def all_methods() -> Methods:
+    """Every method by name. Imported at the first call: a gateway without sockets pays nothing."""
+    from ostiary.gateway.methods import chat, config, devices, history, models, runs, sessions, system, usage
+    from ostiary.gateway.protocol.registry import registry
+
+    groups: tuple[tuple[Method, ...], ...] = (
+        system.METHODS,
+        models.METHODS,
+        sessions.METHODS,
+        history.METHODS,
+        chat.METHODS,
+        runs.METHODS,
+        usage.METHODS,
+        config.METHODS,
+        devices.METHODS,
+    )
+    return registry(*(method for group in groups for method in group))

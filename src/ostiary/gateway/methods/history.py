@@ -1,0 +1,90 @@
+"""What was said: the newest turns of a session, read from the end of its journal."""
+
+from ostiary.contracts.events import Branched, Imported, Recorded, Reset, TurnStarted
+from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.store import Store
+from ostiary.gateway.methods.branching import place_of_turn
+from ostiary.gateway.methods.keys import speakable
+from ostiary.gateway.methods.services import Call
+from ostiary.gateway.methods.sessions import context_window
+from ostiary.gateway.methods.turns import PAST, turns_of
+from ostiary.gateway.protocol.chat import GetHistory, History, Turn
+from ostiary.gateway.protocol.errors import MethodError
+from ostiary.gateway.protocol.registry import Method
+from ostiary.gateway.socket.narration import usage_of
+
+_EVENTS_PER_TURN = 6
+_SMALLEST = 64
+_LARGEST = 4096
+
+
+async def get_history(call: Call[GetHistory]) -> History:
+    """The newest turns of a conversation, or those before a turn; the socket then hears of what comes."""
+    asked, services = call.params, call.services
+    key = speakable(services, asked.key)
+    if asked.subscribe:
+        # Before reading: what is committed meanwhile is then seen twice rather than never.
+        call.hub.subscribe(call.connection, [str(key)], wants_results=asked.verbose == "full")
+    record = await services.store.session(key)
+    turns, more = await newest_turns(services.store, key, record.last_seq if record else 0, asked.limit, asked.before)
+    view = await services.engine.view(key)
+    model = view.settings.get("model", "") or view.model
+    return History(
+        turns=turns,
+        more=more,
+        settings=dict(view.settings),
+        model=model,
+        context_tokens=view.context_tokens,
+        context_window=context_window(services, key, model),
+        usage=usage_of(view.usage),
+    )
+
+
+async def newest_turns(store: Store, key: SessionKey, last: int, limit: int, before: str) -> tuple[list[Turn], bool]:
+    """At most `limit` turns, oldest first, and whether there are earlier ones. Reads no more of the journal than it needs.
+
+    Raises MethodError NOT_FOUND for a `before` that is not there."""
+    end = last
+    if before:
+        place = await place_of_turn(store, key, before)
+        # A turn of brought-along history is inside one event, which is read again.
+        end = place.before + before.startswith(PAST)
+    events, begins = await _tail(store, key, end, limit + 1)
+    turns = turns_of(events)
+    if before.startswith(PAST):
+        turns = _until(turns, before)
+    more = len(turns) > limit or not begins
+    return turns[-limit:], more
+
+
+async def _tail(store: Store, key: SessionKey, end: int, turns: int) -> tuple[list[Recorded], bool]:
+    """The events up to `end` that hold so many turns; and whether a conversation begins with them."""
+    events: list[Recorded] = []
+    window = min(max(_SMALLEST, turns * _EVENTS_PER_TURN), _LARGEST)
+    while end > 0:
+        after = max(0, end - window)
+        page = await store.read(key, after=after, limit=end - after)
+        start = next((i for i in range(len(page) - 1, -1, -1) if isinstance(page[i].event, Reset | Branched | Imported)), None)
+        events = [*page[start:], *events] if start is not None else [*page, *events]
+        if start is not None:
+            return events, True
+        if sum(isinstance(each.event, TurnStarted) for each in events) >= turns:
+            return _from_whole_turn(events), False
+        end, window = after, min(window * 2, _LARGEST)
+    return events, True
+
+
+def _from_whole_turn(events: list[Recorded]) -> list[Recorded]:
+    """Without the rest of a turn whose beginning was not read."""
+    first = next((index for index, each in enumerate(events) if isinstance(each.event, TurnStarted)), 0)
+    return events[first:]
+
+
+def _until(turns: list[Turn], before: str) -> list[Turn]:
+    for index, turn in enumerate(turns):
+        if turn.id == before:
+            return turns[:index]
+    raise MethodError("NOT_FOUND", f"There is no turn {before[:80]!r}.")
+
+
+METHODS = (Method("chat.history", GetHistory, History, "read", get_history),)
