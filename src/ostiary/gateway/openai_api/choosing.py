@@ -10,22 +10,22 @@ from ostiary.contracts.model import ModelCatalogue
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Store
 from ostiary.gateway.asgi import Scope, header
+from ostiary.gateway.auth import caller_of
 from ostiary.gateway.errors import ApiError, sentence
 from ostiary.gateway.limits import Limits
-from ostiary.gateway.openai_api.submission import BEARER, Caller, SessionFor
+from ostiary.gateway.openai_api.submission import Caller, SessionFor
 
 NAME = "ostiary"
 
 
-def bearer(scope: Scope) -> Principal:
-    return BEARER
+def principal_of(scope: Scope) -> Principal:
+    """On whose authority a request comes that has passed the gate. Raises ApiError 401 if it has not."""
+    return caller_of(scope).principal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """What both interfaces need of the house. `agents` are the ids that `model` may name; the first is the default.
-
-    `principal_of` says on whose authority a request comes that has passed the gate."""
+    """What both interfaces need of the house. `agents` are the ids that `model` may name; the first is the default."""
 
     engine: Engine
     catalogue: ModelCatalogue
@@ -34,12 +34,14 @@ class Desk:
     limits: Limits
     now: Callable[[], float]
     store: Store | None = None
-    principal_of: Callable[[Scope], Principal] = bearer
 
     def caller(self, scope: Scope, model: str) -> Caller:
         """Raises ApiError 400 or 404."""
         agent, chosen = self._choose(model.strip())
+        principal = principal_of(scope)
         named = header(scope, b"x-ostiary-session")
+        if named and not principal.is_owner:
+            raise ApiError(403, "X-Ostiary-Session: only the owner names sessions by their keys.", code="not_allowed")
         try:
             session = SessionKey.parse(named) if named else None
         except BadInput as error:
@@ -54,7 +56,7 @@ class Desk:
             key=key,
             fresh=secrets.token_hex(12),
             at=self.now(),
-            principal=self.principal_of(scope),
+            principal=principal,
             session=session,
             model=chosen,
         )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from ostiary.gateway.asgi import App, Receive, Scope, Send, respond
+from ostiary.gateway.auth import caller_of, require
 from ostiary.gateway.errors import ApiError
 from ostiary.gateway.openai_api.choosing import NAME, Desk
 from ostiary.gateway.openai_api.endpoint import completions
@@ -18,22 +19,24 @@ _RESPONSES = "/v1/responses/"
 def openai_pages(desk: Desk, is_on: Callable[[str], bool]) -> Mapping[str, Mapping[str, App]]:
     """`is_on` says at each request whether the interface of that name (`chatCompletions`, `responses`) is switched on;
     one that is off does not exist. The models are listed while either is on."""
+    either = (CHAT, RESPONSES)
+
+    def page(names: Collection[str], needs: str, app: App) -> App:
+        async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+            if not any(map(is_on, names)):
+                raise ApiError(404, f"There is nothing at {scope['path'][:200]}.", code="not_found")
+            require(caller_of(scope), needs)
+            await app(scope, receive, send)
+
+        return serve
+
     return {
-        "/v1/chat/completions": {"POST": _while_on(is_on, {CHAT}, partial(completions, desk))},
-        "/v1/responses": {"POST": _while_on(is_on, {RESPONSES}, partial(responses, desk))},
-        _RESPONSES + "*": {"GET": _while_on(is_on, {RESPONSES}, partial(_response, desk))},
-        "/v1/models": {"GET": _while_on(is_on, {CHAT, RESPONSES}, partial(_models, desk))},
-        _MODELS + "*": {"GET": _while_on(is_on, {CHAT, RESPONSES}, partial(_model, desk))},
+        "/v1/chat/completions": {"POST": page([CHAT], "chat", partial(completions, desk))},
+        "/v1/responses": {"POST": page([RESPONSES], "chat", partial(responses, desk))},
+        _RESPONSES + "*": {"GET": page([RESPONSES], "read", partial(_response, desk))},
+        "/v1/models": {"GET": page(either, "read", partial(_models, desk))},
+        _MODELS + "*": {"GET": page(either, "read", partial(_model, desk))},
     }
-
-
-def _while_on(is_on: Callable[[str], bool], names: Collection[str], page: App) -> App:
-    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        if not any(is_on(name) for name in names):
-            raise ApiError(404, f"There is nothing at {scope['path'][:200]}.", code="not_found")
-        await page(scope, receive, send)
-
-    return serve
 
 
 async def _models(desk: Desk, scope: Scope, receive: Receive, send: Send) -> None:

@@ -10,7 +10,7 @@ from ostiary.gateway.asgi import Receive, Scope, Send, read_body, respond
 from ostiary.gateway.errors import from_outcome
 from ostiary.gateway.openai_api.answering import Exchange, wire_calls
 from ostiary.gateway.openai_api.begin import Begun, Replied
-from ostiary.gateway.openai_api.choosing import Desk
+from ostiary.gateway.openai_api.choosing import Desk, principal_of
 from ostiary.gateway.openai_api.previous import find, follow, response_id, unkept_id
 from ostiary.gateway.openai_api.request import Request, ToolMessage
 from ostiary.gateway.openai_api.responses_render import Response
@@ -54,7 +54,7 @@ async def _following(desk: Desk, id: str, chat: Request, caller: Caller) -> Call
 
 async def retrieve(desk: Desk, id: str, scope: Scope, send: Send) -> None:
     """A response as it stands, also one whose request was given up. Raises ApiError 404."""
-    found = await find(desk.store, id, desk.principal_of(scope))
+    found = await find(desk.store, id, principal_of(scope))
     response = Response(id=id, created=int(found.row.accepted_at), request=ResponsesRequest(input=""))
     outcome: Outcome | None = None
     with anyio.move_on_after(_SETTLED_SECONDS):

@@ -12,6 +12,7 @@ from ostiary.contracts.identity import OWNER, Principal, SessionKey
 from ostiary.contracts.messages import Address, Attachment, InboundMessage, UserId
 from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.records import dataclass
+from ostiary.core.routing.scopes import api_scope
 from ostiary.gateway.errors import ApiError, sentence
 from ostiary.gateway.limits import Limits
 from ostiary.gateway.openai_api import images
@@ -30,7 +31,6 @@ from ostiary.gateway.openai_api.request import (
 
 # The token is the principal, whatever `user` says.
 BEARER = Principal(user=UserId(channel="api", stable_id="token"), role=OWNER)
-_SAID = Label(trust=Trust.OWNER, sources=("api",))
 _RETURNED = Label(trust=Trust.UNTRUSTED, sources=("api:tool",))
 _SCOPE = "call:"
 _MARK = "~"
@@ -94,6 +94,7 @@ class _Reading:
     listed_as: str
     limits: Limits
     names: Mapping[str, str]
+    label: Label
     blobs: dict[str, bytes] = field(default_factory=dict)
 
 
@@ -108,7 +109,7 @@ def translate(request: Request, caller: Caller, session_for: SessionFor, limits:
     """Raises ApiError 400. Everything the engine stores comes from here, so nothing of `request` is kept by reference."""
     if len(request.messages) > limits.messages:
         raise wrong(caller.listed_as, f"more than {limits.messages}")
-    reading = _Reading(listed_as=caller.listed_as, limits=limits, names=_call_names(request.messages))
+    reading = _Reading(listed_as=caller.listed_as, limits=limits, names=_call_names(request.messages), label=_label(caller))
     split = _after_last_answer(request.messages)
     said, answers, instructions = _read_new(request.messages, range(split, len(request.messages)), reading)
     instructions = [*_instructions(request.messages[:split]), *instructions]
@@ -145,7 +146,7 @@ def translate(request: Request, caller: Caller, session_for: SessionFor, limits:
 def _place(request: Request, caller: Caller, session_for: SessionFor, answers: Sequence[ToolMessage], *, spoke: bool) -> _Place:
     """A session that is named goes on; a call without one gets its own, whatever it brings along or follows."""
     if caller.earlier is None and (request.user is not None or caller.session is not None):
-        session = caller.session or _named(session_for, caller.agent, request.user or "")
+        session = caller.session or _named(session_for, caller, request.user or "")
         return _Place(session=session, asking=session if answers else None, is_one_call=False)
     session = SessionKey(caller.agent, _SCOPE + fresh_of(caller))
     asking = None
@@ -180,11 +181,19 @@ def fresh_of(caller: Caller) -> str:
     return sha256(caller.key.encode()).hexdigest()[:24] if caller.key else caller.fresh
 
 
-def _named(session_for: SessionFor, agent: str, user: str) -> SessionKey:
+def _named(session_for: SessionFor, caller: Caller, user: str) -> SessionKey:
+    """The owner's callers share their conversations; anybody else has their own, whatever name they give."""
     try:
-        return session_for(agent, user)
+        if caller.principal.is_owner:
+            return session_for(caller.agent, user)
+        return SessionKey(caller.agent, api_scope(user, client=str(caller.principal.user)))
     except BadInput as error:
         raise ApiError(400, f"user: {sentence(error)}", code="invalid_value", param="user") from None
+
+
+def _label(caller: Caller) -> Label:
+    """The history a caller brings along is as good as the caller's word."""
+    return Label(trust=Trust.OWNER if caller.principal.is_owner else Trust.CONTACT, sources=("api",))
 
 
 def _after_last_answer(messages: Sequence[Message]) -> int:
@@ -224,10 +233,10 @@ def _history(
         match message:
             case UserMessage():
                 text, attachments = _user(message, index, reading)
-                pictures = (Image(digest=a.digest, media_type=a.media_type, label=_SAID) for a in attachments)
-                context.append(content.UserMessage(parts=(*((Text(text=text, label=_SAID),) if text else ()), *pictures)))
+                pictures = (Image(digest=a.digest, media_type=a.media_type, label=reading.label) for a in attachments)
+                context.append(content.UserMessage(parts=(*((Text(text=text, label=reading.label),) if text else ()), *pictures)))
             case AssistantMessage():
-                _add_answer(context, _answer(message))
+                _add_answer(context, _answer(message, reading.label))
             case ToolMessage():
                 _add_outcome(context, _outcome(message, reading.names))
             case SystemMessage() | DeveloperMessage():
@@ -254,7 +263,7 @@ def _add_outcome(context: list[content.Message], outcome: ToolOutcome) -> None:
         context.append(content.ToolMessage(outcomes=(outcome,)))
 
 
-def _answer(message: AssistantMessage) -> content.AssistantMessage:
+def _answer(message: AssistantMessage, label: Label) -> content.AssistantMessage:
     text = message.content if isinstance(message.content, str) else ""
     if isinstance(message.content, list):
         text = "".join(part.text if isinstance(part, TextPart) else part.refusal for part in message.content)
@@ -262,7 +271,7 @@ def _answer(message: AssistantMessage) -> content.AssistantMessage:
         ToolCall(id=plain_call_id(call.id), name=call.function.name, arguments=call.function.arguments)
         for call in message.tool_calls or ()
     )
-    return content.AssistantMessage(parts=(*((Text(text=text, label=_SAID),) if text else ()), *calls))
+    return content.AssistantMessage(parts=(*((Text(text=text, label=label),) if text else ()), *calls))
 
 
 def _user(message: UserMessage, index: int, reading: _Reading) -> tuple[str, list[Attachment]]:
