@@ -21,7 +21,9 @@ def one_session(stage: Stage) -> Iterator[Row]:
     yield Row("turn_cpu", "CPU per plain turn, 300 in one session", "ms", tuple(ran.cpu_ms for ran in rounds))
     yield Row("turn_p50", "wall time of a plain turn, p50", "ms", tuple(1000 * median(ran.all) for ran in rounds))
     yield Row("turn_p95", "wall time of a plain turn, p95", "ms", tuple(1000 * percentile(ran.all, 95) for ran in rounds))
-    yield Row("growth", "median of turns 250–300 against 1–50", "×", _growths(rounds), f"last request {size:.1f} kB: 50 messages")
+    yield Row(
+        "growth", "median of turns 250–300 against 1–50", "×", _growths(rounds), f"last request {size:.1f} kB: history is limited"
+    )
     yield Row("stream_cpu", "CPU per turn, streamed to the caller", "ms", (streamed.cpu_ms,), "100 turns")
     yield Row("stream_p50", "wall time of a streamed turn, p50", "ms", (1000 * median(streamed.all),))
     yield Row("sessions_1", "turns per second, 1 session", "/s", tuple(ran.rate for ran in rounds), "instant model")
