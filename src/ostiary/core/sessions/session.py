@@ -132,15 +132,20 @@ class Session:
         match event:
             case TurnStarted():
                 self._start(recorded.turn, event, recorded.at)
-            case ModelAnswered():
+            case ModelAnswered(parts=parts):
+                self._close_calls()
                 self._turn_absorb(event)
                 self.usage = add_usage(self.usage, event.usage)
                 self.model = event.model
-                self._add(AssistantMessage(parts=event.parts, model=event.model))
-            case ToolResulted():
-                self._turn_absorb(event)
-                if self.turn is not None and not self.turn.open_calls:
-                    self._answer_calls(self.turn)
+                if self.turn is None:
+                    # Its beginning was erased: nobody follows its calls, so nobody could answer them.
+                    parts = tuple(part for part in parts if not isinstance(part, ToolCall))
+                self._add(AssistantMessage(parts=parts, model=event.model))
+            case ToolResulted(call_id=call_id):
+                if self.turn is not None and call_id in self.turn.calls:
+                    self.turn.absorb(event)
+                    if not self.turn.open_calls:
+                        self._answer_calls(self.turn)
             case Steered(inputs=inputs):
                 self._close_calls()
                 self._turn_absorb(event)
@@ -243,7 +248,7 @@ class Session:
         self._rebuild([message, *self.messages], shift=1)
 
     def _keep_from(self, turn: str) -> None:
-        start = next((index for name, index in self.marks if name == turn), len(self.messages))
+        start = next((index for name, index in self.marks if name == turn), 0)
         # Labels outlive the text they came with: only a new conversation removes taint.
         kept = self.label
         self._rebuild(self.messages[start:], shift=-start)

@@ -504,7 +504,7 @@ async def test_idle_sessions_leave_nothing_in_the_lanes(tmp_path: Path) -> None:
             await house.channel.say("hi", chat=f"room{number}")
         await house.channel.until_sent(30)
         await house.settle(lambda: not house.lanes.running)
-        assert (house.lanes._seats, house.sessions._locks, house.lanes.outcomes._open) == ({}, {}, {})
+        assert (house.lanes._seats, house.sessions.locks, house.lanes.outcomes._open) == ({}, {}, {})
 
 
 async def test_messages_the_store_refused_leave_no_seat_behind(tmp_path: Path) -> None:
