@@ -23,10 +23,10 @@ class Answers:
         )
         return Answer(digest=row[0], result=bytes(row[1])) if row else None
 
-    def keep(self, caller: str, key: str, answer: Answer, *, now: float, expires_at: float) -> None:
+    def keep(self, caller: str, key: str, *, digest: str, result: bytes, now: float, expires_at: float) -> None:
         """An answer that is there and has not expired stays as it is. Raises BadInput for one that is too long to keep."""
-        if len(answer.result) > _LONGEST_RESULT:
-            raise BadInput(f"a result of {len(answer.result)} bytes is too long to be kept")
+        if len(result) > _LONGEST_RESULT:
+            raise BadInput(f"a result of {len(result)} bytes is too long to be kept")
         with self._tables.unit():
             # Counting costs more than the rest, so a caller may go over by so many.
             if self._kept % _COUNT_EVERY == 0:
@@ -37,8 +37,8 @@ class Answers:
                 "INSERT INTO answers VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 caller,
                 key,
-                answer.digest,
-                answer.result,
+                digest,
+                result,
                 expires_at,
             )
 

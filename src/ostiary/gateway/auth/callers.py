@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import field, replace
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 from ostiary.contracts.identity import EXTERNAL, OWNER, Principal
 from ostiary.contracts.messages import UserId
@@ -31,6 +31,15 @@ class Caller:
     kind: CallerKind
     device: str = ""
     device_token: str = field(default="", repr=False)
+
+
+class Holder(Protocol):
+    """A caller, as far as giving and taking rights goes."""
+
+    @property
+    def scopes(self) -> frozenset[Scope]: ...
+    @property
+    def device(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +94,7 @@ def spelled_out(scopes: Iterable[str]) -> frozenset[Scope]:
     return ALL_SCOPES if "admin" in named else named
 
 
-def may_grant(granter: Caller, scopes: Iterable[str]) -> bool:
+def may_grant(granter: Holder, scopes: Iterable[str]) -> bool:
     """Nobody gives what they have not: an approver cannot make an administrator."""
     asked = frozenset(scopes)
     return asked <= ALL_SCOPES and spelled_out(asked) <= granter.scopes

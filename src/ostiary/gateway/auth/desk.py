@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from ostiary.contracts.errors import BadInput, Conflict, NotAllowed, StoreUnavailable
 from ostiary.contracts.records import dataclass
-from ostiary.gateway.auth.callers import Caller, may_grant
+from ostiary.gateway.auth.callers import Holder, may_grant
 from ostiary.gateway.auth.ports import Books, Device, Links, PairingRequest
 from ostiary.gateway.auth.rules import AccessRules
 from ostiary.gateway.auth.secret import digest, new_secret
@@ -31,12 +31,12 @@ class DeviceDesk:
         self._rules = rules
         self._on_change = on_change
 
-    def list(self, by: Caller) -> Listing:
+    def list(self, by: Holder) -> Listing:
         _require(by, "approve")
         now, reads = self._now(), self._open().reads
         return Listing(pending=reads.pairings.all(now), devices=reads.devices.all(now))
 
-    async def approve(self, id_or_code: str, by: Caller, scopes: Sequence[str] | None = None) -> Device:
+    async def approve(self, id_or_code: str, by: Holder, scopes: Sequence[str] | None = None) -> Device:
         """With the scopes it asked for, or with these; never with more than the approver has."""
         _require(by, "approve")
         now, books = self._now(), self._open()
@@ -61,14 +61,14 @@ class DeviceDesk:
             raise Conflict("The device is gone")
         return device
 
-    async def reject(self, id_or_code: str, by: Caller) -> None:
+    async def reject(self, id_or_code: str, by: Holder) -> None:
         _require(by, "approve")
         books = self._open()
         request = books.reads.pairings.get(id_or_code.strip(), self._now())
         if request is None or not await books.write(lambda ledger: ledger.pairings.reject(request.id)):
             raise BadInput("There is no such pairing request")
 
-    async def rotate(self, device: str, by: Caller) -> str:
+    async def rotate(self, device: str, by: Holder) -> str:
         """A new token for it; the old one and the sockets it opened end. A device may do this for itself."""
         _require_own(by, device)
         token, now = new_secret(DEVICE_TOKEN), self._now()
@@ -80,7 +80,7 @@ class DeviceDesk:
         self._on_change()
         return token
 
-    async def set_scopes(self, device: str, scopes: Sequence[str], by: Caller) -> None:
+    async def set_scopes(self, device: str, scopes: Sequence[str], by: Holder) -> None:
         """Only an administrator gives or takes scopes of a device that is in."""
         _require(by, "admin")
         granted, now = tuple(sorted(set(scopes))), self._now()
@@ -91,7 +91,7 @@ class DeviceDesk:
             raise BadInput("There is no such device")
         self._on_change()
 
-    async def revoke(self, device: str, by: Caller) -> None:
+    async def revoke(self, device: str, by: Holder) -> None:
         """Its token ends at once, its sockets within a second. A device or browser may do this to itself."""
         _require_own(by, device)
         now = self._now()
@@ -99,7 +99,7 @@ class DeviceDesk:
             raise BadInput("There is no such device")
         self._on_change()
 
-    async def make_link(self, by: Caller, url: str) -> str:
+    async def make_link(self, by: Holder, url: str) -> str:
         """A link that signs one browser in, once, for ten minutes. The code is behind the #: it is sent to no server."""
         _require(by, "admin")
         now, rules = self._now(), self._rules()
@@ -142,11 +142,11 @@ def new_link(links: Links, url: str, rules: AccessRules, now: float) -> str:
     return f"{url.rstrip('/')}/{base}{'/' if base else ''}#k={code}"
 
 
-def _require(by: Caller, scope: str) -> None:
+def _require(by: Holder, scope: str) -> None:
     if scope not in by.scopes:
         raise NotAllowed(f"This needs the scope {scope}")
 
 
-def _require_own(by: Caller, device: str) -> None:
+def _require_own(by: Holder, device: str) -> None:
     if "admin" not in by.scopes and not (device and by.device == device):
         raise NotAllowed("This needs the scope admin, or must be about yourself")

@@ -109,6 +109,20 @@ class Links(Protocol):
     def take(self, hash: bytes, now: float) -> bool: ...
 
 
+class Answer(Protocol):
+    """What was answered to a call, and the digest of what was asked."""
+
+    @property
+    def digest(self) -> str: ...
+    @property
+    def result(self) -> bytes: ...
+
+
+class Answers(Protocol):
+    def find(self, caller: str, key: str, now: float) -> Answer | None: ...
+    def keep(self, caller: str, key: str, *, digest: str, result: bytes, now: float, expires_at: float) -> None: ...
+
+
 class Ledger(Protocol):
     """Everything raises StoreUnavailable or StoreRefused when it cannot be done."""
 
@@ -118,6 +132,8 @@ class Ledger(Protocol):
     def pairings(self) -> Pairings: ...
     @property
     def links(self) -> Links: ...
+    @property
+    def answers(self) -> Answers: ...
     def sweep(self, now: float) -> None: ...
 
 
