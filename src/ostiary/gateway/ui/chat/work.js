@@ -1,0 +1,100 @@
+// What the assistant did besides answering: thoughts and tool calls, folded under one line.
+import { seconds } from "../format.js";
+import { Icon } from "../icons.js";
+import { cls, html, useState } from "../lib.js";
+import { CopyButton } from "../parts/basics.js";
+
+const STATES = {
+  running: ["pulse", "running"],
+  done: ["check", "done"],
+  refused: ["lock", "refused by policy"],
+  skipped: ["close", "skipped"],
+  interrupted: ["alert", "interrupted: it may have happened"],
+  unanswered: ["alert", "not answered"],
+};
+
+export const pretty = (value) => {
+  if (value === undefined || value === null || value === "") return "";
+  if (typeof value !== "string") return JSON.stringify(value, null, 2);
+  try {
+    const parsed = JSON.parse(value);
+    return typeof parsed === "object" ? JSON.stringify(parsed, null, 2) : value;
+  } catch {
+    return value;
+  }
+};
+
+/** One line that says what a call is about: the first telling argument. */
+const gist = (value) => {
+  let given = value;
+  if (typeof value === "string") {
+    try {
+      given = JSON.parse(value);
+    } catch {
+      return value.slice(0, 120);
+    }
+  }
+  if (!given || typeof given !== "object") return String(given ?? "");
+  const telling = ["path", "file", "query", "url", "command", "pattern", "name", "text"].find((name) => typeof given[name] === "string");
+  const first = telling ? given[telling] : Object.values(given).find((v) => typeof v === "string");
+  return (first ?? "").replace(/\s+/g, " ").slice(0, 120);
+};
+
+const Call = ({ call }) => {
+  const [icon, words] = STATES[call.state] ?? STATES.done;
+  const isBad = call.isError || ["refused", "interrupted", "unanswered"].includes(call.state);
+  return html`
+    <details class=${cls("call", isBad && "bad", call.state)}>
+      <summary>
+        ${call.state === "running" ? html`<i class="ring" aria-hidden="true"></i>` : html`<${Icon} name=${call.isError && call.state === "done" ? "alert" : icon} size=${15} />`}
+        <code>${call.name}</code>
+        <span class="gist">${gist(call.arguments)}</span>
+        <span class="hidden">${words}</span>
+        ${call.state !== "running" && call.state !== "done" && html`<small class="state">${words}</small>`}
+        <small>${seconds(call.seconds)}</small>
+      </summary>
+      <div class="call-body">
+        ${pretty(call.arguments) && html`<div class="labelled"><span>Arguments</span><${CopyButton} text=${pretty(call.arguments)} /></div><pre tabindex="0">${pretty(call.arguments)}</pre>`}
+        ${call.result !== undefined && call.result !== ""
+          ? html`<div class="labelled"><span>${call.isError ? "Error" : "Result"}</span><${CopyButton} text=${String(call.result)} /></div><pre tabindex="0">${pretty(call.result)}</pre>`
+          : call.state !== "running" && html`<p class="muted small">No result was kept.</p>`}
+      </div>
+    </details>`;
+};
+
+const Thought = ({ text, isLive }) => html`
+  <details class="call thought">
+    <summary>${isLive ? html`<i class="ring" aria-hidden="true"></i>` : html`<${Icon} name="thought" size=${15} />`}<span>${isLive ? "Thinking…" : "Thought"}</span><span class="gist">${text.trim().slice(0, 140).replace(/\s+/g, " ")}</span></summary>
+    <div class="call-body thought-text">${text}</div>
+  </details>`;
+
+const summary = (items, isLive) => {
+  const calls = items.filter((item) => item.call).map((item) => item.call);
+  const running = calls.find((call) => call.state === "running");
+  if (isLive && running) return `${running.name} ${gist(running.arguments)}`.trim();
+  if (!calls.length) return isLive ? "Thinking…" : "Thought about it";
+  const names = [...new Set(calls.map((call) => call.name))];
+  const shown = names.slice(0, 3).join(", ") + (names.length > 3 ? ` and ${names.length - 3} more` : "");
+  return `Used ${shown}${calls.length > names.length ? ` · ${calls.length} calls` : ""}`;
+};
+
+export const Work = ({ items, isLive }) => {
+  const [isOpen, setOpen] = useState(false);
+  const calls = items.filter((item) => item.call).map((item) => item.call);
+  const spent = calls.reduce((sum, call) => sum + (call.seconds ?? 0), 0);
+  const bad = calls.filter((call) => call.isError || call.state === "refused" || call.state === "interrupted").length;
+  return html`
+    <div class=${cls("work", isOpen && "open")}>
+      <button type="button" class="work-line" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
+        ${isLive ? html`<i class="ring" aria-hidden="true"></i>` : html`<${Icon} name=${calls.length ? "tool" : "thought"} size=${15} />`}
+        <span class=${cls(isLive && "shimmer")}>${summary(items, isLive)}</span>
+        ${spent > 0 && html`<small>${seconds(spent)}</small>`}
+        ${bad > 0 && html`<small class="bad">${bad} failed</small>`}
+        <${Icon} name="chevron" size=${14} />
+      </button>
+      ${isOpen &&
+      html`<div class="work-list">
+        ${items.map((item, i) => (item.call ? html`<${Call} key=${item.call.id} call=${item.call} />` : html`<${Thought} key=${`t${i}`} text=${item.thought} isLive=${isLive && i === items.length - 1} />`))}
+      </div>`}
+    </div>`;
+};

@@ -1,0 +1,369 @@
+// One conversation as the page knows it: turns folded from history and from events. No elements here, only facts.
+// Applying the same event twice, or after a refresh that already held it, changes nothing.
+import { gateway } from "./gateway.js";
+import { Cell, newId } from "./lib.js";
+
+const PAGE = 40;
+
+/** The length as the gateway counts it: in code points. */
+const lengthOf = (text) => {
+  let n = 0;
+  for (const _ of text) n += 1;
+  return n;
+};
+
+const skip = (text, points) => [...text].slice(points).join("");
+
+export const isOver = (turn) => !["running", "waiting"].includes(turn.status);
+
+const touch = (turn) => {
+  turn.rev = (turn.rev ?? 0) + 1;
+};
+
+const stepOf = (turn, number) => {
+  let step = turn.steps.find((s) => s.step === number);
+  if (!step) {
+    step = { step: number, text: "", thinking: "", calls: [] };
+    turn.steps.push(step);
+    turn.steps.sort((a, b) => a.step - b.step);
+  }
+  return step;
+};
+
+/** Put a streamed piece where it belongs. A later attempt voids the earlier; a missing piece shows as an ellipsis. */
+export const addDelta = (step, { attempt = 0, offset = 0, text = "", stream = "assistant" }) => {
+  if (step.isAnswered || attempt < (step.attempt ?? 0)) return;
+  if (attempt > (step.attempt ?? attempt)) {
+    step.text = "";
+    step.thinking = "";
+    step.counts = {};
+  }
+  step.attempt = attempt;
+  const field = stream === "thinking" ? "thinking" : "text";
+  step.counts ??= {};
+  const have = step.counts[field] ?? lengthOf(step[field]);
+  const length = lengthOf(text);
+  if (offset + length <= have) return;
+  if (offset > have) step[field] += have ? " … " : "… ";
+  step[field] += offset < have ? skip(text, have - offset) : text;
+  step.counts[field] = offset + length;
+};
+
+/** Change `turn` by one event of the gateway. */
+export const applyToTurn = (turn, event) => {
+  switch (event.state) {
+    case "started":
+      turn.inputs = event.inputs ?? turn.inputs;
+      turn.sender = event.sender ?? turn.sender;
+      turn.at = event.at ?? turn.at;
+      if (!isOver(turn)) turn.status = "running";
+      break;
+    case "delta":
+      if (isOver(turn)) return;
+      turn.status = "running";
+      addDelta(stepOf(turn, event.step ?? 1), event);
+      break;
+    case "tool":
+      applyTool(stepOf(turn, event.step ?? 1), event);
+      break;
+    case "answered": {
+      const step = stepOf(turn, event.step ?? 1);
+      step.text = event.text ?? step.text;
+      step.thinking = event.thinking ?? step.thinking;
+      step.model = event.model ?? step.model;
+      step.usage = event.usage ?? step.usage;
+      step.isAnswered = true;
+      break;
+    }
+    case "steered":
+      turn.steered = [...(turn.steered ?? []), { after: turn.steps.length, inputs: event.inputs ?? [] }];
+      break;
+    case "waiting":
+      turn.status = "waiting";
+      turn.waitingFor = event.waitingFor;
+      break;
+    case "resumed":
+      turn.status = "running";
+      break;
+    case "noted":
+      Object.assign(turn, { status: "completed", reply: event.text, at: event.at });
+      break;
+    case "final":
+    case "error":
+      Object.assign(turn, {
+        status: event.status ?? (event.state === "final" ? "completed" : "failed"),
+        reply: event.reply ?? turn.reply,
+        usage: event.usage ?? turn.usage,
+        model: event.model ?? turn.model,
+        reason: event.reason ?? "",
+        errorKind: event.errorKind ?? "",
+        partial: event.partial ?? "",
+      });
+      break;
+    default:
+      return;
+  }
+  touch(turn);
+};
+
+const applyTool = (step, event) => {
+  let call = step.calls.find((c) => c.id === event.id);
+  if (!call) {
+    call = { id: event.id, name: event.name, arguments: event.arguments, state: "running" };
+    step.calls.push(call);
+  }
+  if (event.arguments !== undefined) call.arguments = event.arguments;
+  if (event.phase === "ended") {
+    call.state = event.fate ?? "done";
+    if (event.result !== undefined) call.result = event.result;
+    if (event.isError !== undefined) call.isError = event.isError;
+    if (event.seconds !== undefined) call.seconds = event.seconds;
+  }
+};
+
+const cleanTurn = (turn) => ({ ...turn, inputs: turn.inputs ?? [], steps: (turn.steps ?? []).map(cleanStep) });
+const cleanStep = (step) => ({ ...step, text: step.text ?? "", thinking: step.thinking ?? "", calls: step.calls ?? [] });
+
+export class Conversation {
+  rev = new Cell(0);
+  turns = [];
+  /** Messages of this page on their way: sending, queued, refused; and slash commands with their answers. */
+  pending = [];
+  notes = [];
+  more = false;
+  isLoaded = false;
+  isNew = false;
+  error = null;
+  settings = {};
+  model = "";
+  contextTokens = 0;
+  contextWindow = 0;
+  usage = {};
+  #refreshing = null;
+  #frame = 0;
+  #off = [];
+
+  constructor(key) {
+    this.key = key;
+    this.#off = [
+      gateway.on("chat", (event) => event.key === this.key && this.apply(event)),
+      gateway.on("open", () => this.refresh(true)),
+      gateway.on("gap", () => this.refresh()),
+      gateway.on("sessions", (event) => event.key === this.key && event.change === "reset" && this.refresh(true)),
+    ];
+    this.refresh(true);
+  }
+
+  close() {
+    for (const off of this.#off) off();
+    cancelAnimationFrame(this.#frame);
+    if (gateway.state.value === "open") gateway.request("sessions.unsubscribe", { keys: [this.key] }).catch(() => {});
+  }
+
+  get running() {
+    return this.turns.findLast((turn) => !isOver(turn));
+  }
+
+  get isBusy() {
+    return Boolean(this.running) || this.pending.some((p) => p.state === "sending" || p.state === "queued");
+  }
+
+  /** Redraw at most once per frame, however fast the pieces come. */
+  changed() {
+    if (this.#frame) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.rev.value += 1;
+    });
+    // A hidden page draws no frames; what it shows when it returns must still be right.
+    if (document.visibilityState === "hidden") this.rev.value += 1;
+  }
+
+  apply(event) {
+    let turn = this.turns.find((t) => t.id === event.turn);
+    if (!turn) {
+      if (event.state !== "started" && event.state !== "noted") {
+        this.refresh();
+        return;
+      }
+      turn = { id: event.turn, at: event.at ?? Date.now() / 1000, status: "running", inputs: [], steps: [], reply: "" };
+      this.turns.push(turn);
+    }
+    applyToTurn(turn, event);
+    if (event.state === "started" || event.state === "steered") this.#settlePending(event.items ?? [], event.inputs ?? []);
+    if (event.state === "final" || event.state === "error") this.#afterTurn();
+    this.changed();
+  }
+
+  /** Ask for the truth. `isFresh`: what was streamed before is void, for example after a restart of the gateway. */
+  async refresh(isFresh = false) {
+    if (gateway.state.value !== "open") return;
+    if (this.#refreshing) {
+      await this.#refreshing;
+      if (!isFresh) return;
+    }
+    this.#refreshing = this.#load(isFresh).finally(() => {
+      this.#refreshing = null;
+    });
+    await this.#refreshing;
+  }
+
+  async #load(isFresh) {
+    try {
+      const limit = Math.max(PAGE, Math.min(this.turns.length, 200));
+      const history = await gateway.request("chat.history", { key: this.key, limit });
+      this.#take(history, isFresh);
+      this.error = null;
+    } catch (error) {
+      if (error.code === "NOT_FOUND") this.isNew = true;
+      else if (error.code !== "OFFLINE") this.error = error;
+    }
+    this.isLoaded = true;
+    this.changed();
+  }
+
+  #take(history, isFresh) {
+    const streaming = new Map(isFresh ? [] : this.turns.filter((t) => !isOver(t)).map((t) => [t.id, t]));
+    const known = new Set(this.turns.map((t) => t.id));
+    const fresh = history.turns.map(cleanTurn);
+    for (const turn of fresh) {
+      turn.rev = (this.turns.find((t) => t.id === turn.id)?.rev ?? 0) + 1;
+      const old = streaming.get(turn.id);
+      if (old && !isOver(turn)) turn.steps = mergeSteps(turn.steps, old.steps);
+    }
+    const first = fresh[0]?.id;
+    const at = this.turns.findIndex((t) => t.id === first);
+    const older = at > 0 ? this.turns.slice(0, at) : [];
+    this.turns = [...older, ...fresh];
+    if (!older.length) this.more = Boolean(history.more);
+    this.#takeFacts(history);
+    for (const turn of fresh) if (!known.has(turn.id)) this.#settlePending([], turn.inputs);
+    for (const p of this.pending) if (p.state === "queued" && !this.running) p.isLate = true;
+    this.pending = this.pending.filter((p) => !(p.isLate && isFresh && p.state === "queued"));
+  }
+
+  #takeFacts(history) {
+    this.settings = history.settings ?? this.settings;
+    this.model = history.model ?? this.model;
+    this.contextTokens = history.contextTokens ?? this.contextTokens;
+    this.contextWindow = history.contextWindow ?? this.contextWindow;
+    this.usage = history.usage ?? this.usage;
+  }
+
+  async older() {
+    if (!this.more || !this.turns.length) return;
+    const history = await gateway.request("chat.history", { key: this.key, limit: PAGE, before: this.turns[0].id });
+    const known = new Set(this.turns.map((t) => t.id));
+    this.turns = [...history.turns.map(cleanTurn).filter((t) => !known.has(t.id)), ...this.turns];
+    this.more = Boolean(history.more);
+    this.changed();
+  }
+
+  async #afterTurn() {
+    try {
+      const history = await gateway.request("chat.history", { key: this.key, limit: 1 });
+      this.#takeFacts(history);
+      for (const whole of history.turns.map(cleanTurn)) this.#complete(whole);
+      this.changed();
+    } catch {
+      // The meter is refreshed with the next turn.
+    }
+  }
+
+  /** Results of tools are not part of the live events; they come with the finished turn. */
+  #complete(whole) {
+    const turn = this.turns.find((t) => t.id === whole.id);
+    if (!turn || !isOver(turn) || !isOver(whole)) return;
+    const { steered } = turn;
+    Object.assign(turn, whole, { rev: (turn.rev ?? 0) + 1, steered: undefined });
+    if (steered && whole.inputs.length <= 1) turn.steered = steered;
+  }
+
+  #settlePending(items, inputs) {
+    const texts = inputs.map((input) => input.text ?? "");
+    const ids = new Set([...items, ...inputs.map((input) => input.item)].filter(Boolean));
+    this.pending = this.pending.filter((p) => {
+      if (p.item ? ids.has(p.item) : false) return false;
+      const at = ids.size && p.item ? -1 : texts.indexOf(p.text);
+      if (at < 0) return true;
+      texts.splice(at, 1);
+      return false;
+    });
+  }
+
+  /** Send; shown at once, and sent again under the same key if the connection breaks. */
+  async send(text, attachments = [], directives = {}) {
+    const message = { id: newId(8), text, attachments, at: Date.now() / 1000, state: "sending" };
+    this.pending.push(message);
+    this.isNew = false;
+    this.changed();
+    const params = { key: this.key, text, ...directives };
+    if (attachments.length) {
+      params.attachments = attachments.map(({ digest, name, mediaType, size }) => ({ digest, name, mediaType, size }));
+    }
+    try {
+      const answer = await gateway.act("chat.send", params, { patienceMs: 10 * 60_000 });
+      this.#accepted(message, answer);
+    } catch (error) {
+      message.state = "refused";
+      message.error = error;
+    }
+    this.changed();
+  }
+
+  #accepted(message, answer) {
+    const drop = () => {
+      this.pending = this.pending.filter((p) => p !== message);
+    };
+    if (answer.status === "answered") {
+      drop();
+      this.notes.push({ id: message.id, at: message.at, after: this.turns.at(-1)?.id ?? "", ask: message.text, text: answer.text ?? "" });
+      if (/^\/(new|reset)\b/i.test(message.text)) this.refresh(true);
+      else this.#afterTurn();
+      return;
+    }
+    message.item = answer.item;
+    const started = this.turns.some((t) => t.at >= message.at - 30 && t.inputs.some((i) => (i.item ? i.item === answer.item : i.text === message.text)));
+    if (started) drop();
+    else message.state = "queued";
+    if (answer.status === "duplicate") this.refresh();
+  }
+
+  forget(message) {
+    this.pending = this.pending.filter((p) => p !== message);
+    this.changed();
+  }
+
+  forgetNote(note) {
+    this.notes = this.notes.filter((n) => n !== note);
+    this.changed();
+  }
+
+  async stop() {
+    const stopped = await gateway.request("chat.abort", { key: this.key });
+    this.pending = this.pending.filter((p) => p.state !== "queued");
+    this.changed();
+    return stopped;
+  }
+
+  async set(settings) {
+    await gateway.act("sessions.patch", { key: this.key, settings });
+    this.settings = { ...this.settings, ...settings };
+    this.changed();
+    await this.#afterTurn();
+  }
+}
+
+/** History knows what is committed; the page may already have seen more of the step that is being written. */
+const mergeSteps = (committed, streamed) => {
+  const have = new Map(committed.map((s) => [s.step, s]));
+  const merged = [...committed];
+  for (const step of streamed) {
+    const same = have.get(step.step);
+    if (!same) merged.push(step);
+    else if (!same.isAnswered && !same.usage && step.text.length > same.text.length) {
+      Object.assign(same, { text: step.text, thinking: step.thinking || same.thinking, attempt: step.attempt, counts: step.counts });
+    }
+  }
+  return merged.sort((a, b) => a.step - b.step);
+};
