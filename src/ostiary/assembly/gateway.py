@@ -1,5 +1,6 @@
 """The processes people start: the gateway with its door, an engine without one, a reader beside either."""
 
+import gc
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("ostiary.gateway")
 
 __all__ = ["House", "open_engine", "open_house", "open_reader", "run_gateway"]
+
+GC_THRESHOLDS = (20_000, 20, 50)
 
 Progress = Callable[[str, int, int], None]
 
@@ -71,6 +74,12 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
                 facts=lambda: _facts(house),
                 limits=Limits(body_bytes=config.gateway.max_body_bytes),
             )
+
+            # What was made so far lives as long as the process: the collector need not look at it again, and a turn makes
+            # few cycles, so it may look less often.
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(*GC_THRESHOLDS)
 
             def ready(url: str) -> None:
                 run.announce(url)

@@ -25,9 +25,13 @@ class SortableIds:
 
     def __init__(self) -> None:
         self._last = 0
+        self._chance = b""
 
     def new(self, kind: str) -> str:
-        made = max((time.time_ns() // 1_000_000) << 60 | int.from_bytes(os.urandom(8)) >> 4, self._last + 1)
+        # One system call yields the randomness of many ids.
+        chance = self._chance or os.urandom(1024)
+        self._chance = chance[8:]
+        made = max((time.time_ns() // 1_000_000) << 60 | int.from_bytes(chance[:8]) >> 4, self._last + 1)
         self._last = made
         return f"{kind}_{_spell(made)}"
 

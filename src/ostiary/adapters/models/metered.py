@@ -30,7 +30,8 @@ class Metered:
         async for event in events:
             if isinstance(event, Answered) and event.usage.cost is None:
                 cost = self._cost(event.model, event.usage)
-                event = replace(event, usage=replace(event.usage, cost=cost))
+                if cost is not None:
+                    event = replace(event, usage=replace(event.usage, cost=cost))
             yield event
 
     def _cost(self, model: str, usage: Usage) -> float | None:

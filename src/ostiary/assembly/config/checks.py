@@ -6,12 +6,16 @@ from collections.abc import Iterable
 from ostiary.assembly.config.parse import Reading
 from ostiary.assembly.config.problems import Path
 from ostiary.assembly.config.schema import Config
+from ostiary.contracts.errors import BadInput
+
+_OWN_PATHS = frozenset({"", "v1", "ws", "auth", "healthz", "readyz", "metrics"})
 
 
 def check(config: Config, reading: Reading) -> None:
     """Add what is contradictory to the problems, and what is probably not meant to the warnings."""
     _agents(config, reading)
     _gateway(config, reading)
+    _hooks(config, reading)
     _limits_of_postures(config, reading)
     _patterns(config, reading)
     _time_zones(config, reading)
@@ -46,8 +50,47 @@ def _gateway(config: Config, reading: Reading) -> None:
         reading.refuse(("gateway", "tls"), "certPath and keyPath are needed when TLS is enabled")
     if gateway.bind != "loopback" and not gateway.tls.enabled:
         reading.warn(("gateway", "bind"), "others on the network can read what is sent; enable gateway.tls or stay on loopback")
-    if config.hooks.enabled and config.hooks.token is None:
+
+
+def _hooks(config: Config, reading: Reading) -> None:
+    hooks = config.hooks
+    if hooks.enabled and hooks.token is None:
         reading.refuse(("hooks", "token"), "is missing, and without a token no hook is served")
+    if hooks.path.strip("/").partition("/")[0] in _OWN_PATHS:
+        reading.refuse(("hooks", "path"), f'found "{hooks.path}", where the gateway has pages of its own')
+    known = [agent.id for agent in config.agents.list] or ["main"]
+    _session_key(hooks.default_session_key, ("hooks", "defaultSessionKey"), reading)
+    seen: set[str] = {"wake", "agent"}
+    for index, mapping in enumerate(hooks.mappings):
+        path: Path = ("hooks", "mappings", index)
+        if mapping.id in seen:
+            reading.refuse((*path, "id"), f'found "{mapping.id}", which another hook has already')
+        seen.add(mapping.id)
+        if mapping.agent_id and mapping.agent_id not in known:
+            reading.refuse((*path, "agentId"), f'no agent is called "{mapping.agent_id}"')
+        if mapping.deliver and not (mapping.channel and mapping.to):
+            reading.refuse((*path, "deliver"), "needs channel and to")
+        _session_key(mapping.session_key, (*path, "sessionKey"), reading)
+        _template(mapping.message_template, (*path, "messageTemplate"), reading)
+        _template(mapping.text_template, (*path, "textTemplate"), reading)
+
+
+def _session_key(text: str, path: Path, reading: Reading) -> None:
+    if "{{" in text:
+        reading.refuse(path, "is a template, but a payload never chooses its session")
+    elif text and not text.isprintable():
+        reading.refuse(path, "cannot be a session's key")
+
+
+def _template(text: str, path: Path, reading: Reading) -> None:
+    if not text:
+        return
+    from ostiary.gateway.hooks.template import compile_template
+
+    try:
+        compile_template(text)
+    except BadInput as error:
+        reading.refuse(path, str(error))
 
 
 def _limits_of_postures(config: Config, reading: Reading) -> None:

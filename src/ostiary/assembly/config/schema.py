@@ -5,6 +5,7 @@ from typing import Literal
 
 from ostiary.assembly.config.agents import Agents, Binding
 from ostiary.assembly.config.conversation import Channel, Commands, Messages, Session
+from ostiary.assembly.config.hooks import Hooks
 from ostiary.assembly.config.providers import Auth, Models
 from ostiary.assembly.config.secret import SecretSource
 from ostiary.assembly.config.section import key, section
@@ -123,16 +124,6 @@ class Plugins:
     deny: tuple[str, ...] = key((), "Never these.")
     entries: Mapping[str, PluginEntry] = key(factory=dict, help="By id.")
     slots: Mapping[str, str] = key(factory=dict, help="Which plugin takes a slot, such as memory; none switches it off.")
-
-
-@section
-class Hooks:
-    """Webhooks that come in."""
-
-    enabled: bool = key(False, "Serve them.")
-    path: str = key("/hooks", "Where.", pattern=r"/\S+")
-    token: SecretSource | None = key(None, "Without a token no hook is served.")
-    max_body_bytes: int = key(262_144, "A larger body is refused.", minimum=1024, maximum=104_857_600)
 
 
 @section

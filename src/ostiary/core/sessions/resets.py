@@ -19,6 +19,9 @@ ResetReason = Literal["daily", "idle"]
 DEFAULT_HOUR = 4
 DEFAULT_IDLE_MINUTES = 60
 _YEAR_9000 = 221_845_392_000.0
+_MOST_WINDOWS = 256
+# Calendar arithmetic costs more than the rest of a message's way in; every moment between two resets has the same next one.
+_windows: dict[tuple[int, tzinfo], tuple[float, float]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +92,17 @@ def next_daily(after: float, hour: int, zone: tzinfo) -> float:
 
     An hour that summer time skips counts from the moment of the change; one that comes twice counts the first time.
     """
+    known = _windows.get((hour, zone))
+    if known is not None and known[0] <= after < known[1]:
+        return known[1]
+    found = _next_daily(after, hour, zone)
+    if len(_windows) >= _MOST_WINDOWS:
+        _windows.clear()
+    _windows[hour, zone] = (after, found)
+    return found
+
+
+def _next_daily(after: float, hour: int, zone: tzinfo) -> float:
     today = datetime.fromtimestamp(after, zone).date()
     for days in range(3):
         day = today + timedelta(days=days)

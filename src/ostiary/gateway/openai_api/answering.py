@@ -54,21 +54,28 @@ class Exchange:
     async def _whole(self, receive: Receive, send: Send, leaves: "_Leaving") -> None:
         begun = await begin(self.engine, self.turn)
         outcome: Outcome | ApiError | None = None
-        async with anyio.create_task_group() as group:
-            group.start_soon(leaves.watch, receive, group.cancel_scope)
-            try:
-                outcome = await self._outcome(begun)
-            except OstiaryError as error:
-                outcome = from_error(error)
-            except ApiError as error:
-                outcome = error
-            group.cancel_scope.cancel()
+        if not leaves.cancels:
+            # Whoever hangs up cancels nothing, so nobody needs to watch for it.
+            outcome = await self._settled(begun)
+        else:
+            async with anyio.create_task_group() as group:
+                group.start_soon(leaves.watch, receive, group.cancel_scope)
+                outcome = await self._settled(begun)
+                group.cancel_scope.cancel()
         if isinstance(outcome, Outcome) and outcome.status in ("failed", "timeout"):
             outcome = from_outcome(outcome)
         if isinstance(outcome, Outcome):
             await respond(send, 200, self.form(begun).whole(outcome, wire_calls(outcome, ephemeral=self.turn.ephemeral)))
         elif outcome is not None:
             await _tell(send, outcome)
+
+    async def _settled(self, begun: Begun | Replied) -> Outcome | ApiError:
+        try:
+            return await self._outcome(begun)
+        except OstiaryError as error:
+            return from_error(error)
+        except ApiError as error:
+            return error
 
     async def _stream(self, receive: Receive, send: Send, leaves: "_Leaving", *, shows_detail: bool) -> None:
         refused: ApiError | None = None
@@ -124,13 +131,13 @@ class _Leaving:
         self._engine = engine
         self._session = session
         self._by = by
-        self._cancels = cancels
+        self.cancels = cancels
 
     async def watch(self, receive: Receive, scope: anyio.CancelScope) -> None:
         """Until it did; then the request's own work is over, and the turn too if the caller asked for that."""
         while (await receive())["type"] != "http.disconnect":
             pass
-        if self._cancels:
+        if self.cancels:
             with anyio.move_on_after(_STOP_SECONDS, shield=True):
                 await self._engine.stop(self._session, by=self._by, reason="the client disconnected")
         scope.cancel()
