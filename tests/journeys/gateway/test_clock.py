@@ -9,7 +9,7 @@ from tests.journeys.gateway.house import Home
 from tests.journeys.gateway.model import Model
 
 
-@pytest.mark.parametrize("jump", ["+3d", "-3d", "+400d", "-40y"])
+@pytest.mark.parametrize("jump", ["+400d", "-3d"])
 def test_a_jump_of_the_clock_loses_nothing(home: Home, model: Model, tmp_path: Path, jump: str) -> None:
     offset = tmp_path / "offset"
     offset.write_text("+0\n")
@@ -18,6 +18,7 @@ def test_a_jump_of_the_clock_loses_nothing(home: Home, model: Model, tmp_path: P
         "FAKETIME_TIMESTAMP_FILE": str(offset),
         "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "NO_FAKE_STAT": "1",
     }
     model.begin("one", "two", "three")
     with home.up() as gateway:

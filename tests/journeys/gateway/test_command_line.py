@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ostiary.kit.model_servers import Reply, Words
+from ostiary.kit.model_servers import Failure, Reply, Words
 from tests.journeys.gateway.house import OSTIARY, Gateway, Home
 from tests.journeys.gateway.model import Model
 
@@ -91,12 +91,12 @@ def test_explained_configuration_says_where_values_come_from_and_no_secret(gatew
     assert gateway.token not in shown
 
 
-def test_the_log_says_that_it_listens_and_how_turns_ended(gateway: Gateway, model: Model) -> None:
-    model.begin("ok")
-    turn = gateway.say("a secret word", "logged").json["ostiary"]["turn"]
+def test_the_log_says_that_it_listens_and_which_turns_failed(gateway: Gateway, model: Model) -> None:
+    model.begin(Failure(kind="rejected", words="no to a secret word"))
+    gateway.say("a secret word", "logged")
     shown = gateway.home.run("logs", "-n", "1000").stdout
     assert gateway.url in shown
-    assert f"{turn} of agent:main:api:logged completed" in shown
+    assert "of agent:main:api:logged failed rejected" in shown
     assert "a secret word" not in shown
 
 
@@ -113,18 +113,14 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "an unknown command": (("fly",), 2, "fly"),
     "an unknown option": (("up", "--fly"), 2, "--fly"),
     "a port that is none": (("up", "--port", "many"), 2, "port"),
-    "a port out of range": (("up", "--port", "70000"), 2, "port"),
     "no message": (("agent",), 2, "message"),
     "an empty message": (("agent", "-m", ""), 1, "error: "),
     "an unknown session": (("sessions", "show", "agent:main:nobody"), 1, "agent:main:nobody"),
-    "a key that is none": (("sessions", "show", "nobody"), 1, "agent:main:main"),
-    "an unknown export": (("sessions", "export", "agent:main:nobody"), 1, "agent:main:nobody"),
     "a file that is not there": (("sessions", "import", "agent:main:x", "/no/such/file"), 1, "/no/such/file"),
     "a shell nobody has": (("completion", "tcsh"), 2, "tcsh"),
     "an unknown path": (("config", "get", "gateway.prot"), 1, "gateway.prot"),
     "a value that does not fit": (("config", "set", "gateway.port", "many"), 1, "gateway.port"),
     "a model that is none": (("models", "set", "nobody/nothing"), 1, "nobody"),
-    "a file to import that is none": (("config", "import", "/no/such/file"), 1, "/no/such/file"),
     "a directory as output": (("sessions", "export", "agent:main:api:wrong", "-o", "/"), 1, "error: "),
 }
 

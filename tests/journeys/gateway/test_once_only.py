@@ -1,9 +1,10 @@
 """Idempotency-Key: a repeated request never runs twice, whatever happened in between."""
 
+import socket
 from concurrent.futures import ThreadPoolExecutor
 
 from ostiary.kit.model_servers import Reply, Words
-from tests.journeys.gateway.house import Gateway, Home, finished, said
+from tests.journeys.gateway.house import Gateway, Home, finished, said, until
 from tests.journeys.gateway.model import Model
 
 
@@ -119,7 +120,12 @@ def test_hanging_up_cancels_when_the_caller_asked_for_that(gateway: Gateway, mod
     assert gateway.say("go on", "cancelled").text == "next"
 
 
-def test_a_request_finished_before_the_stop_is_answered(home: Home, model: Model) -> None:
+def is_closed(gateway: Gateway) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", gateway.port)) != 0
+
+
+def test_stopping_lets_a_running_turn_finish_and_answers_it(home: Home, model: Model) -> None:
     gate = model.gate()
     model.begin(Reply(parts=(Words(pieces=("in ", "time")),), holds={2: gate}))
     home.configure(home.file.read_text().replace('"drainSeconds": 1', '"drainSeconds": 20'))
@@ -127,10 +133,12 @@ def test_a_request_finished_before_the_stop_is_answered(home: Home, model: Model
         connection = gateway.open("POST", "/v1/chat/completions", said("hi", "ada"))
         model.wait_asked()
         gateway.terminate()
+        until(lambda: is_closed(gateway))
         model.release(gate)
         assert finished(connection.getresponse()).text == "in time"
         connection.close()
         assert gateway.end() == 0
+    assert len(model.requests) == 1
 
 
 def test_a_stuck_model_is_left_to_the_next_start(home: Home, model: Model) -> None:

@@ -42,10 +42,6 @@ def overwrite(path: Path, at: int, content: bytes) -> None:
         file.write(content)
 
 
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:5000])
-
-
 def another_format(path: Path) -> None:
     path.unlink()
     connection = sqlite3.connect(path)
@@ -65,17 +61,12 @@ KEY = Path("keys/store.key")
 BREAKAGES: dict[str, Callable[[Path], object]] = {
     "its first page is garbage": lambda home: overwrite(home / STORE, 0, b"\x00garbage" * 100),
     "its middle is garbage": lambda home: overwrite(home / STORE, 8192, b"\xa5" * 40_000),
-    "it was cut off": lambda home: truncate(home / STORE),
-    "it is a text": lambda home: (home / STORE).write_bytes(b"not a database at all\n" * 300),
     "it is a plain database": lambda home: another_format(home / STORE),
     "it is a directory": lambda home: directory(home / STORE),
     "the key is another one": lambda home: (home / KEY).write_bytes(b"k" * 32),
     "the key is gone": lambda home: (home / KEY).unlink(),
-    "the key is cut off": lambda home: (home / KEY).write_bytes(b"short"),
     "others can read the key": lambda home: (home / KEY).chmod(0o644),
     "the key of the secrets is another one": lambda home: (home / "credentials.key").write_bytes(b"k" * 32),
-    "the key of the secrets is gone": lambda home: (home / "credentials.key").unlink(),
-    "the secrets are garbage": lambda home: (home / "credentials.db").write_bytes(b"\x01" * 8192),
 }
 
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import anyio
+from anyio.abc import TaskGroup, TaskStatus
 
 from ostiary.contracts.channel import Accepted, Channel, Receive
 from ostiary.contracts.clock import Clock
@@ -40,6 +41,14 @@ LEASE_SECONDS = 60.0
 RENEW_SECONDS = 15.0
 HOUSEKEEPING_SECONDS = 3600.0
 LONGEST_BACKOFF = 300.0
+
+
+async def _sheltered(*, task_status: TaskStatus[TaskGroup]) -> None:
+    """A group that no cancellation from outside reaches: who stops the house wants the turns drained first."""
+    async with anyio.create_task_group() as group:
+        group.cancel_scope.shield = True
+        task_status.started(group)
+        await anyio.sleep_forever()
 
 
 class Supervisor:
@@ -79,7 +88,8 @@ class Supervisor:
         self._delivery.recover(pending.outbox)
         self._lanes.recover(replace(pending, inbox=()))
         unfinished = await self._take_up(pending)
-        async with anyio.create_task_group() as group:
+        async with anyio.create_task_group() as outer:
+            group: TaskGroup = await outer.start(_sheltered)
             self._lanes.start(group)
             self._delivery.start(group)
             group.start_soon(self._keep_lease, lease)
