@@ -7,6 +7,7 @@ from ostiary.assembly.config.parse import Reading
 from ostiary.assembly.config.problems import Path
 from ostiary.assembly.config.schema import Config
 from ostiary.contracts.errors import BadInput
+from ostiary.contracts.identity import SessionKey
 
 _OWN_PATHS = frozenset({"", "v1", "ws", "auth", "healthz", "readyz", "metrics"})
 
@@ -78,8 +79,11 @@ def _hooks(config: Config, reading: Reading) -> None:
 def _session_key(text: str, path: Path, reading: Reading) -> None:
     if "{{" in text:
         reading.refuse(path, "is a template, but a payload never chooses its session")
-    elif text and not text.isprintable():
-        reading.refuse(path, "cannot be a session's key")
+        return
+    try:
+        SessionKey.parse(text if text.startswith("agent:") else f"agent:main:{text or 'main'}")
+    except BadInput as error:
+        reading.refuse(path, str(error))
 
 
 def _template(text: str, path: Path, reading: Reading) -> None:

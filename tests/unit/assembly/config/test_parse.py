@@ -80,7 +80,11 @@ def test_a_model_may_be_a_text_alone() -> None:
     [
         ({"gatway": {}}, "gatway: is not a known key; did you mean gateway? (line 2)"),
         ({"gateway": {"prot": 1}}, "gateway.prot: is not a known key; did you mean port? (line 3)"),
-        ({"hooks": {"zzzz": 1}}, "hooks.zzzz: is not a known key; allowed are enabled, maxBodyBytes, path, token (line 3)"),
+        (
+            {"hooks": {"zzzz": 1}},
+            "hooks.zzzz: is not a known key; allowed are allowedAgentIds, dedupeSeconds, defaultSessionKey, enabled, mappings, "
+            "maxBodyBytes, path, rateLimit, token (line 3)",
+        ),
         ({"gateway": {"port": "80"}}, 'gateway.port: found "80", but a whole number from 0 to 65535 is allowed (line 3)'),
         ({"gateway": {"port": 80.5}}, "gateway.port: found 80.5, but a whole number from 0 to 65535 is allowed (line 3)"),
         ({"gateway": {"port": True}}, "gateway.port: found true, but a whole number from 0 to 65535 is allowed (line 3)"),
