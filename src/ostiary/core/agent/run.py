@@ -49,7 +49,7 @@ from ostiary.core.agent.context import Prepared, Prompts, blobs_of, build_reques
 from ostiary.core.agent.recovery import recover_calls
 from ostiary.core.agent.reply import closing_reply, usage_footer
 from ostiary.core.agent.shaping import StreamFilter
-from ostiary.core.agent.tool_calls import INTERRUPTED, SKIPPED, STOPPED, Plan, ToolCalls, failure
+from ostiary.core.agent.tool_calls import INTERRUPTED, SKIPPED, STOPPED, Plan, ToolCalls, failure, storable
 from ostiary.core.sessions.pen import Pen, Sessions
 from ostiary.core.sessions.session import Session, Turn
 
@@ -398,12 +398,12 @@ class Runner:
         for place, part in enumerate(parts):
             match part:
                 case Text():
-                    kept.append(replace(part, label=asked.label))
+                    kept.append(replace(part, text=storable(part.text), label=asked.label))
                 case ToolCall(id=call_id):
                     if not call_id or call_id in seen:
                         call_id = f"call_{turn[-8:]}_{asked.step}_{place}"
                     seen.add(call_id)
-                    kept.append(replace(part, id=call_id))
+                    kept.append(replace(part, id=storable(call_id), name=storable(part.name), arguments=storable(part.arguments)))
                 case _:
                     kept.append(part)
         return tuple(kept)

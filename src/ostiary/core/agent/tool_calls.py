@@ -4,6 +4,7 @@ Around a call: validate, verdict, intent committed, call, result committed. An i
 run again only if the tool said it is repeatable; otherwise the model is told that it may have happened.
 """
 
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
@@ -189,15 +190,14 @@ class ToolCalls:
             trust=Trust.UNTRUSTED if spec.untrusted_output else Trust.SYSTEM,
             sources=(f"tool:{spec.name}",),
         )
-        details = result.details if len(repr(result.details)) <= self.limits.detail_chars else {"omitted": "too long to keep"}
         return ToolResulted(
             call_id=planned.call.id,
             name=planned.call.name,
-            text=cap_text(result.text, self.limits.result_chars),
+            text=cap_text(storable(result.text), self.limits.result_chars),
             is_error=result.is_error,
             fate=fate,
             label=label if result.label is None else label.join(result.label),
-            details=details,
+            details=_kept(result.details, self.limits.detail_chars),
             images=result.images,
             seconds=seconds,
         )
@@ -205,6 +205,22 @@ class ToolCalls:
 
 def failure(call: ToolCall, text: str, fate: ToolFate) -> ToolResulted:
     return ToolResulted(call_id=call.id, name=call.name, text=text, is_error=True, fate=fate, label=SYSTEM_LABEL)
+
+
+def storable(text: str) -> str:
+    """Without halves of characters, which no journal and no wire can carry."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _kept(details: Mapping[str, object], limit: int) -> Mapping[str, object]:
+    """What people read is worth keeping, but never worth losing the result over."""
+    if not details:
+        return {}
+    try:
+        size = len(json.dumps(details, ensure_ascii=False).encode())
+    except (TypeError, ValueError, RecursionError):
+        return {"omitted": "not plain data"}
+    return details if size <= limit else {"omitted": "too long to keep"}
 
 
 def cap_text(text: str, limit: int) -> str:
