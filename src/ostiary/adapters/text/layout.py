@@ -171,21 +171,23 @@ def _atoms(spans: list[Span], dialect: Dialect) -> list[_Atom]:
         elif "code" in span.styles and (drawn := dialect.code(span.text)):
             atoms.append(_Atom(span.text, drawn, PLAIN if dialect.code_alone else span.styles - {"code"}))
         else:
-            atoms.extend(_text(span, dialect))
+            before = spans[at - 2].styles if at > 1 else PLAIN
+            after = spans[at].styles if at < len(spans) else PLAIN
+            atoms.extend(_text(span, before, after, dialect))
     return atoms
 
 
-def _text(span: Span, dialect: Dialect) -> list[_Atom]:
-    """White space at the edge of a styled run moves out of it: no channel reads a mark beside a space."""
+def _text(span: Span, before: Styles, after: Styles, dialect: Dialect) -> list[_Atom]:
+    """White space at the edge of a styled run moves out of the styles that end there: no channel reads a mark beside a space."""
     styles = span.styles - {"code"}
     if not styles or (not span.text[0].isspace() and not span.text[-1].isspace()):
         return [_Atom(span.text, dialect.escape(span.text), styles)]
     core = span.text.strip()
     if not core:
-        return [_Atom(span.text, dialect.escape(span.text), PLAIN)]
+        return [_Atom(span.text, dialect.escape(span.text), styles & before & after)]
     lead = span.text[: len(span.text) - len(span.text.lstrip())]
     tail = span.text[len(span.text.rstrip()) :]
-    parts = ((lead, PLAIN), (core, styles), (tail, PLAIN))
+    parts = ((lead, styles & before), (core, styles), (tail, styles & after))
     return [_Atom(text, dialect.escape(text), each) for text, each in parts if text]
 
 

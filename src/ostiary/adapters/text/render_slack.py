@@ -20,11 +20,15 @@ def escape_entities(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    return _OPENING.sub(rf"\1{_GAP}", escape_entities(text))
+    return literal_marks(escape_entities(text))
+
+
+def literal_marks(text: str) -> str:
+    return _OPENING.sub(rf"\1{_GAP}", broken_fence(text))
 
 
 def broken_fence(text: str) -> str:
-    """Three backticks inside code would end it."""
+    """Three backticks begin or end code wherever they stand."""
     return text.replace("```", f"``{_GAP}`")
 
 

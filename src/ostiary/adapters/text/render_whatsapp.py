@@ -5,16 +5,11 @@ import re
 from ostiary.adapters.text.layout import Dialect, prefixed
 from ostiary.adapters.text.messages import written_in
 from ostiary.adapters.text.render_plain import label_and_address
-from ostiary.adapters.text.render_slack import broken_fence
+from ostiary.adapters.text.render_slack import broken_fence, literal_marks
 from ostiary.contracts.text import Code
 
 _GAP = "\u200b"
-_OPENING = re.compile(r"(?<![^\W_])([*_~`]+)(?=\S)")
 _SPECIAL = re.compile(r"> |[-*] |\d{1,3}\. ")
-
-
-def _escape(text: str) -> str:
-    return _OPENING.sub(rf"\1{_GAP}", text)
 
 
 def _code(text: str) -> str:
@@ -26,7 +21,7 @@ def _fence(code: Code) -> list[str]:
 
 
 WHATSAPP = Dialect(
-    escape=_escape,
+    escape=literal_marks,
     marks={"bold": ("*", "*"), "italic": ("_", "_"), "strike": ("~", "~"), "spoiler": ("||", "||")},
     link=label_and_address,
     code=_code,

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from ostiary.contracts.graphemes import boundary
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_FENCE = re.compile(r"^ {0,12}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _BLANK = re.compile(r"\n[ \t]*\n\s*")
 _SHORTEST = 16
 
