@@ -59,7 +59,7 @@ def beacon(call: Call[Beacon]) -> Done:
     instance = said.instance_id or connection.instance
     known = instance in ours and call.hub.presence.beacon(instance, said.text, said.reason)
     if known:
-        call.hub.tell_presence()
+        call.hub.presence_changed()
     return Done(ok=known)
 
 

@@ -31,7 +31,7 @@ from ostiary.gateway.protocol.registry import Method
 from ostiary.gateway.protocol.shape import Done
 from ostiary.gateway.socket.callers import Admitted, Identify, Revocations, never_revoked
 from ostiary.gateway.socket.connection import Connection
-from ostiary.gateway.socket.dedupe import Books, Once
+from ostiary.gateway.socket.dedupe import Memory, Once
 from ostiary.gateway.socket.dispatch import Dispatch
 from ostiary.gateway.socket.hub import Hub, Watch
 from ostiary.gateway.socket.limits import SocketLimits
@@ -46,7 +46,7 @@ _CLOSE_OF = {"PROTOCOL_MISMATCH": 1002, "INTERNAL": 1011, "BUSY": 1013, "UNAVAIL
 class Socket:
     """Call it for every `websocket` scope whose place the gate has checked, inside `async with socket.running()`.
 
-    `watch` opens a watcher on everything the engine shows. `books` keeps what was done under which idempotency key.
+    `watch` opens a watcher on everything the engine shows. `memory` keeps what was done under which idempotency key.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Socket:
         *,
         identify: Identify,
         watch: Watch,
-        books: Books,
+        memory: Memory,
         revocations: Revocations = never_revoked,
         limits: SocketLimits | None = None,
     ) -> None:
@@ -73,7 +73,7 @@ class Socket:
             revocations=revocations,
             limits=self._limits,
         )
-        self.dispatch = Dispatch(all_methods(), services, self.hub, Once(books, clock.now))
+        self.dispatch = Dispatch(all_methods(), services, self.hub, Once(memory, clock.now))
         self._open = 0
         self._connecting = 0
         self._is_running_now = False
@@ -137,7 +137,7 @@ class Socket:
         """The connection, joined and greeted; None if it is over."""
         nonce = secrets.token_urlsafe(24)
         challenge = Challenge(nonce=nonce, ts=int(self._services.clock.now() * 1000))
-        request = ""
+        request, revoked = "", self.hub.revoked
         with anyio.move_on_after(self._limits.connect_seconds) as timer:
             await line.write(frames.unnumbered_event("connect.challenge", frames.encode(challenge)))
             event = await receive()
@@ -158,12 +158,14 @@ class Socket:
             except OstiaryError as error:
                 await _turn_away(line, request, from_error(error))
                 return None
-            return self._welcome(line, request, said, admitted)
+            if not self._is_running_now:
+                raise LineGone
+            return self._welcome(line, request, said, admitted, revoked)
         if timer.cancelled_caught:
             await line.close(1008, "connect did not come in time")
         return None
 
-    def _welcome(self, line: Line, request: str, said: Connect, admitted: Admitted) -> Connection:
+    def _welcome(self, line: Line, request: str, said: Connect, admitted: Admitted, revoked: int) -> Connection:
         def outgoing(overflow: Callable[[], None]) -> Outgoing:
             return Outgoing(line, limit=self._limits.max_buffered, start=self._start, overflow=overflow)
 
@@ -171,7 +173,7 @@ class Socket:
         self.hub.presence.arrived(connection.instance, said.client, admitted.caller.scopes)
         hello = self._hello(connection, admitted)
         connection.outgoing.frame(frames.answer(request, frames.encode(hello)))
-        self.hub.join(connection)
+        self.hub.join(connection, revoked)
         return connection
 
     def _hello(self, connection: Connection, admitted: Admitted) -> HelloOk:
@@ -195,7 +197,8 @@ class Socket:
         )
 
     def _start(self, write: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        self.hub.group.start_soon(write)
+        if self._is_running_now:
+            self.hub.group.start_soon(write)
 
     def _is_running(self, session: str) -> bool:
         desk = self._services.sessions

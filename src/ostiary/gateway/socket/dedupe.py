@@ -2,88 +2,59 @@
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from typing import Literal, Protocol, TypeVar
+from typing import Protocol
 
 import anyio
 
+from ostiary.contracts.records import dataclass
 from ostiary.gateway.protocol.errors import MethodError
 
-T = TypeVar("T")
-
+KEPT_SECONDS = 24 * 3600.0
 _LARGEST = 256 * 1024
 
 
-class Remembered(Protocol):
-    """`lost`: a process that ended was at it, and the key is yours now; it may have happened."""
-
-    @property
-    def state(self) -> Literal["new", "done", "running", "lost", "conflict"]: ...
-
-    @property
-    def result(self) -> bytes: ...
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    digest: str
+    result: bytes
 
 
-class Answers(Protocol):
-    """What is kept of calls, by caller and key."""
+class Memory(Protocol):
+    """Durable, by caller and key; what has expired is not found. Raises StoreError."""
 
-    def begin(self, caller: str, key: str, digest: bytes, now: float) -> Remembered: ...
+    async def find(self, caller: str, key: str) -> Remembered | None: ...
 
-    def finish(self, caller: str, key: str, result: bytes) -> None: ...
-
-    def drop(self, caller: str, key: str) -> None: ...
-
-
-class Ledger(Protocol):
-    @property
-    def answers(self) -> Answers: ...
-
-
-class Books(Protocol):
-    """Jobs are durable when `write` returns. Raises StoreError."""
-
-    def write(self, job: Callable[[Ledger], T]) -> Awaitable[T]: ...
+    async def keep(self, caller: str, key: str, remembered: Remembered, *, expires_at: float) -> None: ...
 
 
 class Once:
     """A second request with a key that is still at work waits for the first and gets its result."""
 
-    def __init__(self, books: Books, now: Callable[[], float]) -> None:
-        self._books = books
+    def __init__(self, memory: Memory, now: Callable[[], float]) -> None:
+        self._memory = memory
         self._now = now
         self._at_work: dict[tuple[str, str], anyio.Event] = {}
 
     async def do(self, caller: str, key: str, params: bytes, act: Callable[[], Awaitable[bytes]]) -> bytes:
-        """Raises MethodError CONFLICT for a key used with other params, and whatever `act` raises: then the key is free.
+        """Raises MethodError CONFLICT for a key used with other params, and whatever `act` raises: then nothing is kept.
 
-        What a crash left unfinished is done again: acts are such that doing one again changes nothing more."""
-        digest = hashlib.sha256(params).digest()
+        What a crash cut off before it was kept is done again: acts are such that doing one again changes nothing more."""
+        digest = hashlib.sha256(params).hexdigest()
         place = (caller, key)
         while (working := self._at_work.get(place)) is not None:
             await working.wait()
         done = self._at_work[place] = anyio.Event()
         try:
-            known = await self._books.write(lambda ledger: ledger.answers.begin(caller, key, digest, self._now()))
-            match known.state:
-                case "done":
-                    return known.result
-                case "conflict":
+            known = await self._memory.find(caller, key)
+            if known is not None:
+                if known.digest != digest:
                     raise MethodError("CONFLICT", "This idempotency key was used for something else.", hint="Make a new key.")
-                case "running":
-                    raise MethodError("BUSY", "This is being done already.", retry_after_ms=1000)
-                case _:
-                    return await self._do(caller, key, act)
+                return known.result
+            result = await act()
+            if len(result) <= _LARGEST:
+                expires_at = self._now() + KEPT_SECONDS
+                await self._memory.keep(caller, key, Remembered(digest=digest, result=result), expires_at=expires_at)
+            return result
         finally:
             del self._at_work[place]
             done.set()
-
-    async def _do(self, caller: str, key: str, act: Callable[[], Awaitable[bytes]]) -> bytes:
-        try:
-            result = await act()
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._books.write(lambda ledger: ledger.answers.drop(caller, key))
-            raise
-        if len(result) > _LARGEST:
-            raise ValueError(f"a result of {len(result)} bytes cannot be kept")
-        await self._books.write(lambda ledger: ledger.answers.finish(caller, key, result))
-        return result

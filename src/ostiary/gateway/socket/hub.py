@@ -1,6 +1,7 @@
 """What all sockets share: who is connected, the clock they hear, and the feed of what happens in the house."""
 
 import logging
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -43,6 +44,9 @@ Watch = Callable[[], AbstractAsyncContextManager[Watcher]]
 
 _NEWS = 1000
 _REVOCATION_RETRY = 0.5
+_REVOKED = 256
+# Many come at once after a restart: each would tell all the others.
+_PRESENCE_SECONDS = 1.0
 
 
 class Hub:
@@ -77,9 +81,12 @@ class Hub:
         self._problems: list[str] = []
         self._news: dict[str, SessionChanged] = {}
         self._is_news = anyio.Event()
+        self._has_presence_changed = anyio.Event()
         self._is_busy = anyio.Event()
         self._is_watched = anyio.Event()
         self._group: TaskGroup | None = None
+        self._revoked: deque[tuple[int, str]] = deque(maxlen=_REVOKED)
+        self.revoked = 0
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Hub"]:
@@ -91,6 +98,7 @@ class Hub:
             group.start_soon(self._listen)
             group.start_soon(self._flush)
             group.start_soon(self._spread_news)
+            group.start_soon(self._spread_presence)
             group.start_soon(self._drop_revoked)
             try:
                 yield self
@@ -111,18 +119,21 @@ class Hub:
     def state_version(self) -> StateVersion:
         return StateVersion(presence=self.presence.version, health=self._health_version)
 
-    def join(self, connection: Connection) -> None:
+    def join(self, connection: Connection, since: int) -> None:
+        """`since` is `revoked` as it stood before the caller was identified: who was revoked meanwhile goes again."""
         self.audience.join(connection)
+        if any(number > since and caller == connection.caller.id for number, caller in self._revoked):
+            connection.close(1008, "revoked")
         self._is_watched.set()
         if self.presence.arrived(connection.instance, connection.client, connection.caller.scopes):
-            self.tell_presence()
+            self.presence_changed()
 
     def leave(self, connection: Connection) -> None:
         self.audience.leave(connection)
         self.runs.left(connection)
         others = any(each.instance == connection.instance for each in self.audience.everybody)
         if not others and self.presence.left(connection.instance):
-            self.tell_presence()
+            self.presence_changed()
 
     def goodbye(self, connection: Connection, reason: str = "the gateway stops") -> None:
         payload = Shutdown(reason=reason, restart_expected_ms=self.restart_expected_ms)
@@ -137,8 +148,9 @@ class Hub:
         connection.wants_results = wants_results
         self.audience.subscribe(connection, sessions)
 
-    def tell_presence(self) -> None:
-        self.audience.tell_everybody("presence", PresenceList(presence=self.presence.list()), self.state_version)
+    def presence_changed(self) -> None:
+        """Everybody is told soon."""
+        self._has_presence_changed.set()
 
     def session_changed(self, change: SessionChanged) -> None:
         """For what the feed does not show: a title, a deletion, a new session. An empty title is looked up."""
@@ -152,7 +164,7 @@ class Hub:
             everybody = self.audience.everybody
             self.presence.heard(connection.instance for connection in everybody)
             if self.presence.expire():
-                self.tell_presence()
+                self.presence_changed()
             self.audience.tell_everybody("tick", Tick(ts=int(self.clock.now() * 1000)))
             health = self.health()
             if health.problems != self._problems:
@@ -160,10 +172,19 @@ class Hub:
                 self._health_version += 1
                 self.audience.tell_everybody("health", health, self.state_version)
 
+    async def _spread_presence(self) -> None:
+        while True:
+            await self._has_presence_changed.wait()
+            await self.clock.sleep(_PRESENCE_SECONDS)
+            self._has_presence_changed = anyio.Event()
+            self.audience.tell_everybody("presence", PresenceList(presence=self.presence.list()), self.state_version)
+
     async def _drop_revoked(self) -> None:
         while True:
             try:
                 async for caller in self._revocations():
+                    self.revoked += 1
+                    self._revoked.append((self.revoked, caller))
                     for connection in list(self.audience.everybody):
                         if connection.caller.id == caller:
                             connection.close(1008, "revoked")

@@ -9,6 +9,7 @@ from typing import Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import InvalidState
+from websockets.protocol import State
 
 from ostiary.gateway.socket.line import EXTENSION, LineGone
 
@@ -30,13 +31,9 @@ class SocketWire(WebSocketsSansIOProtocol):
         await super().run_asgi()
 
     def try_write(self, frame: bytes) -> bool:
-        if not self.writable.is_set() or self.close_sent or self.disconnected:
+        if not self.writable.is_set() or self.conn.state is not State.OPEN or self.disconnected:
             return False
-        try:
-            self.conn.send_text(frame)
-        except InvalidState:
-            return False
-        self.transport.writelines(self.conn.data_to_send())
+        self.transport.write(_text_frame(frame))
         return True
 
     async def write(self, frame: bytes) -> None:
@@ -102,6 +99,16 @@ class SocketWire(WebSocketsSansIOProtocol):
         if self.read_paused:
             self.read_paused = False
             self.transport.resume_reading()
+
+
+def _text_frame(text: bytes) -> bytes:
+    """A whole text message in one unmasked frame, as a server sends it: a tenth of the way through the library's."""
+    size = len(text)
+    if size < 126:
+        return b"\x81%c%b" % (size, text)
+    if size < 65536:
+        return b"\x81\x7e%b%b" % (size.to_bytes(2, "big"), text)
+    return b"\x81\x7f%b%b" % (size.to_bytes(8, "big"), text)
 
 
 def _is_text(frames: list[bytes]) -> bool:

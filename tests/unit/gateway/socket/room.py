@@ -1,0 +1,378 @@
+"""Sockets around a real engine on a real store, and clients that speak ASGI to them in memory."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from ostiary.adapters.store.sqlite import SqliteStore, open_store
+from ostiary.contracts.content import Label, Trust
+from ostiary.contracts.errors import Conflict, UnknownSession
+from ostiary.contracts.events import Noted
+from ostiary.contracts.identity import Principal, SessionKey
+from ostiary.contracts.messages import UserId
+from ostiary.contracts.model import ModelRef
+from ostiary.contracts.store import DeleteSession, SessionRecord
+from ostiary.core.routing.supervisor import Supervisor
+from ostiary.gateway.auth import ALL_SCOPES, Caller
+from ostiary.gateway.methods.services import Activity, Services
+from ostiary.gateway.protocol.config import ConfigSchema, ConfigView
+from ostiary.gateway.protocol.devices import DeviceList, KnownDevice, Paired
+from ostiary.gateway.protocol.errors import MethodError
+from ostiary.gateway.protocol.models import Profile
+from ostiary.gateway.socket.app import Socket
+from ostiary.gateway.socket.callers import Admitted
+from ostiary.gateway.socket.dedupe import Remembered
+from ostiary.gateway.socket.limits import SocketLimits
+from ostiary.kit.clock import CountingIds, ManualClock
+from ostiary.kit.house import House, open_house
+from ostiary.kit.models import ScriptedModel, say
+
+KEY = bytes(range(32))
+MAIN = "agent:main:main"
+OWNER = Principal(user=UserId(channel="api", stable_id="token"), role="owner")
+_OWNER_LABEL = Label(trust=Trust.OWNER)
+
+
+class Refusal(Exception):
+    """An error response."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(error["message"])
+        self.code: str = error["code"]
+        self.details: dict[str, Any] = error.get("details", {})
+        self.error = error
+
+
+class Memory:
+    """What was done under which key, in memory."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], Remembered] = {}
+
+    async def find(self, caller: str, key: str) -> Remembered | None:
+        return self.kept.get((caller, key))
+
+    async def keep(self, caller: str, key: str, remembered: Remembered, *, expires_at: float) -> None:
+        self.kept[caller, key] = remembered
+
+
+class Sessions:
+    """The engine's own sessions, as a desk."""
+
+    def __init__(self, engine: Supervisor, store: SqliteStore) -> None:
+        self._engine = engine
+        self._store = store
+
+    def activity(self) -> dict[str, Activity]:
+        seats = self._engine._lanes._seats.values()
+        return {
+            str(seat.key): Activity(running=seat.job is not None, waiting_for="", queued=len(seat.waiting)) for seat in seats
+        }
+
+    async def save_record(self, record: SessionRecord) -> None:
+        await self._engine.save_record(record)
+
+    async def delete(self, session: SessionKey, *, by: Principal) -> None:
+        await self._engine.stop(session, by=by)
+        await self._store.commit([DeleteSession(key=session)])
+        self._engine._sessions.forget(session)
+
+    async def note(self, session: SessionKey, text: str, *, by: Principal) -> int:
+        async with self._engine._sessions.pen(session) as pen:
+            pen.add(Noted(text=text, by=str(by.user), label=_OWNER_LABEL))
+            await pen.commit()
+            return pen.session.seq
+
+
+class Models:
+    def __init__(self) -> None:
+        self.kept: dict[str, tuple[str, str, str]] = {}
+        self.primary = ""
+
+    def alias(self, ref: ModelRef) -> str:
+        return "quick"
+
+    def is_usable(self, ref: ModelRef) -> bool:
+        return True
+
+    def profiles(self) -> Sequence[Profile]:
+        return [
+            Profile(id=id, provider=provider, kind=kind, masked="sk-…99", expires=0.0, standing="ready")
+            for id, (provider, kind, _) in self.kept.items()
+        ]
+
+    async def set_profile(self, id: str, provider: str, kind: str, secret: str) -> None:
+        self.kept[id] = (provider, kind, secret)
+
+    async def delete_profile(self, id: str) -> bool:
+        return self.kept.pop(id, None) is not None
+
+    async def set_primary(self, ref: ModelRef) -> int:
+        self.primary = str(ref)
+        return 2
+
+
+class Config:
+    """A configuration of one level."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, object] = {"port": 1}
+        self.text = "{ port: 1 }"
+        self.generation = 1
+
+    def view(self) -> ConfigView:
+        return ConfigView(
+            hash=f"h{self.generation}", config=self.values, text=self.text, sources=[], problem="", generation=self.generation
+        )
+
+    def schema(self) -> ConfigSchema:
+        return ConfigSchema(schema={"type": "object"}, ui_hints={}, version=1)
+
+    async def set(self, path: str, value: object, *, hash: str) -> int:
+        self._check(hash)
+        self.values[path] = value
+        return self.generation
+
+    async def unset(self, path: str, *, hash: str) -> int:
+        self._check(hash)
+        self.values.pop(path, None)
+        return self.generation
+
+    async def apply(self, text: str, *, hash: str) -> int:
+        self._check(hash)
+        self.text = text
+        return self.generation
+
+    def _check(self, hash: str) -> None:
+        if hash != f"h{self.generation}":
+            raise Conflict("the file was changed meanwhile")
+        self.generation += 1
+
+
+class Devices:
+    def __init__(self) -> None:
+        self.revoked: list[str] = []
+
+    async def list(self, by: Any) -> DeviceList:
+        phone = KnownDevice(
+            id="phone", display_name="Phone", platform="ios", kind="operator", scopes=["read"], created_at=0.0, last_seen=0.0,
+            current=by.device == "phone",
+        )  # fmt: skip
+        return DeviceList(pending=[], devices=[phone])
+
+    async def approve(self, request: str, scopes: Sequence[str] | None, by: Any) -> Paired:
+        self._known(request)
+        return Paired(device_id="phone", scopes=list(scopes or ["read"]))  # type: ignore[arg-type]
+
+    async def reject(self, request: str, by: Any) -> None:
+        self._known(request)
+
+    async def rotate(self, device: str, by: Any) -> str:
+        return "odt_new"
+
+    async def revoke(self, device: str, by: Any) -> None:
+        self.revoked.append(device)
+
+    def _known(self, request: str) -> None:
+        if request != "request":
+            raise UnknownSession("there is no such request")
+
+
+@dataclass
+class Room:
+    """`socket` with everything behind it; `client` opens a connection that has said who it is."""
+
+    socket: Socket
+    engine: Supervisor
+    store: SqliteStore
+    clock: ManualClock
+    model: ScriptedModel
+    services: Services
+    memory: Memory
+    models: Models
+    config: Config
+    devices: Devices
+    group: Any
+    revoke: Callable[[str], None]
+
+    async def dial(self, **more: Any) -> "Line":
+        """A connection that has said nothing yet."""
+        line = Line(**more)
+        self.group.start_soon(line.run, self.socket)
+        return line
+
+    async def client(self, scopes: Sequence[str] = tuple(sorted(ALL_SCOPES)), **more: Any) -> "Client":
+        line = await self.dial()
+        client = Client(line)
+        client.hello = await client.call("connect", connect(scopes=list(scopes), **more))
+        return client
+
+
+def connect(**more: Any) -> dict[str, Any]:
+    client = {"id": "test", "version": "1", "platform": "linux", "mode": "ui", **more.pop("client", {})}
+    return {"minProtocol": 3, "maxProtocol": 3, "client": client, "auth": {"token": "tok"}, **more}
+
+
+class Line:
+    """An ASGI server's side of one WebSocket. `is_stalled` takes nothing off the application's hands."""
+
+    def __init__(self, *, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        self._to_app, self._app_in = anyio.create_memory_object_stream[dict[str, Any]](1000)
+        self._app_out, self.events = anyio.create_memory_object_stream[dict[str, Any]](10_000)
+        self.scope = {"type": "websocket", "path": "/ws", "headers": list(headers), "scheme": "ws", "extensions": {}}
+        self.taking = anyio.Event()
+        self.taking.set()
+        self.over = anyio.Event()
+        self._to_app.send_nowait({"type": "websocket.connect"})
+
+    async def run(self, app: Any) -> None:
+        try:
+            await app(self.scope, self._app_in.receive, self._send)
+        finally:
+            self.over.set()
+
+    def stall(self) -> None:
+        self.taking = anyio.Event()
+
+    def send(self, content: str | bytes | dict[str, Any]) -> None:
+        if isinstance(content, bytes):
+            self._to_app.send_nowait({"type": "websocket.receive", "bytes": content})
+            return
+        text = content if isinstance(content, str) else json.dumps(content)
+        self._to_app.send_nowait({"type": "websocket.receive", "text": text})
+
+    def hang_up(self) -> None:
+        self._to_app.send_nowait({"type": "websocket.disconnect", "code": 1000})
+
+    async def next(self) -> dict[str, Any]:
+        """The next thing the application did, frames decoded."""
+        with anyio.fail_after(5):
+            event = await self.events.receive()
+        return json.loads(event["text"]) if event["type"] == "websocket.send" else event
+
+    async def until_closed(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Every frame up to the close, and the close."""
+        frames = []
+        while True:
+            event = await self.next()
+            if event["type"] in ("websocket.close", "websocket.http.response.start"):
+                return frames, event
+            frames.append(event)
+
+    async def _send(self, event: dict[str, Any]) -> None:
+        await self.taking.wait()
+        if event["type"] != "websocket.accept":
+            self._app_out.send_nowait(event)
+
+
+class Client:
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        self.hello: dict[str, Any] = {}
+        self.events: list[dict[str, Any]] = []
+        self._answers: dict[str, list[dict[str, Any]]] = {}
+        self._ids = 0
+
+    async def call(self, method: str, params: dict[str, Any] | None = None) -> Any:
+        request = self.ask(method, params)
+        return await self.answer(request)
+
+    def ask(self, method: str, params: dict[str, Any] | None = None) -> str:
+        self._ids += 1
+        request = f"r{self._ids}"
+        self.line.send({"type": "req", "id": request, "method": method, "params": params or {}})
+        return request
+
+    async def answer(self, request: str) -> Any:
+        """Raises Refusal."""
+        while not self._answers.get(request):
+            await self._read()
+        frame = self._answers[request].pop(0)
+        if not frame["ok"]:
+            raise Refusal(frame["error"])
+        return frame["payload"]
+
+    async def event(self, name: str, **wanted: Any) -> dict[str, Any]:
+        """The next event of that name whose payload has these fields; others before it are dropped."""
+        while True:
+            while self.events:
+                event = self.events.pop(0)
+                payload: dict[str, Any] = event["payload"]
+                if event["event"] == name and all(payload.get(key) == value for key, value in wanted.items()):
+                    return payload
+            await self._read()
+
+    async def _read(self) -> None:
+        frame = await self.line.next()
+        assert frame["type"] in ("res", "event"), frame
+        if frame["type"] == "res":
+            self._answers.setdefault(frame["id"], []).append(frame)
+        else:
+            self.events.append(frame)
+
+
+@dataclass
+class Revocations:
+    _queue: list[str] = field(default_factory=list)
+    _arrived: anyio.Event = field(default_factory=anyio.Event)
+
+    def __call__(self) -> AsyncIterator[str]:
+        return self._watch()
+
+    def revoke(self, caller: str) -> None:
+        self._queue.append(caller)
+        self._arrived.set()
+
+    async def _watch(self) -> AsyncIterator[str]:
+        while True:
+            while self._queue:
+                yield self._queue.pop(0)
+            self._arrived = anyio.Event()
+            await self._arrived.wait()
+
+
+async def identify(scope: Any, said: Any, nonce: str) -> Admitted:
+    """The token `tok` is the owner, with the scopes it asks for; the client's id tells callers apart."""
+    if said.auth is None or said.auth.token != "tok":
+        raise MethodError("UNAUTHORIZED", "Who are you?")
+    scopes = ALL_SCOPES if said.scopes is None or "admin" in said.scopes else frozenset(said.scopes)
+    device = said.client.id if said.client.id == "phone" else ""
+    return Admitted(caller=Caller(id=said.client.id, principal=OWNER, scopes=scopes, kind="token", device=device))
+
+
+@asynccontextmanager
+async def open_room(
+    tmp_path: Path, *steps: Any, limits: SocketLimits | None = None, **more: Any
+) -> AsyncIterator[Room]:
+    clock = ManualClock()
+    model = ScriptedModel(steps or [say("Hello", ", world.") for _ in range(50)])
+    revocations, memory = Revocations(), Memory()
+    models, config, devices = Models(), Config(), Devices()
+    async with open_store(tmp_path / "store.db", KEY, clock=clock) as store:
+        house = House(store=store, clock=clock, ids=CountingIds(), model=model, tools=more.pop("tools", {}))
+        async with open_house(house) as engine, anyio.create_task_group() as group:
+            services = Services(
+                engine=engine, store=store, catalogue=house.catalogue, clock=clock, version="1.2.3", started_at=clock.now(),
+                facts=lambda: {"home": "/home/test", "generation": 7}, sessions=Sessions(engine, store), models=models,
+                config=config, devices=devices,
+            )  # fmt: skip
+            socket = Socket(
+                replace(services, **more),
+                identify=identify,
+                watch=lambda: engine.watcher(""),
+                memory=memory,
+                revocations=revocations,
+                limits=limits,
+            )
+            async with socket.running():
+                yield Room(
+                    socket=socket, engine=engine, store=store, clock=clock, model=model, services=services, memory=memory,
+                    models=models, config=config, devices=devices, group=group, revoke=revocations.revoke,
+                )  # fmt: skip
+                await anyio.wait_all_tasks_blocked()
+            group.cancel_scope.cancel()
