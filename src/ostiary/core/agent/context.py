@@ -1,9 +1,10 @@
 """What is sent to the model: the pinned prefix, this turn's additions, and as much history as fits."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, cast, get_args
 
-from ostiary.contracts.content import Image, Label, Message, Text, ToolMessage, UserMessage
+from ostiary.contracts.content import Image, Label, Message, Text, ToolMessage, ToolOutcome, UserMessage
 from ostiary.contracts.model import ModelChoice, ModelFacts, ModelRequest, ThinkingLevel, ToolSchema
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Store
@@ -86,22 +87,28 @@ def images_of(messages: Sequence[Message]) -> list[Image]:
 
 def viewable(messages: Sequence[Message]) -> tuple[Message, ...]:
     """For a model that cannot see: images are named instead of sent."""
-    if not any(isinstance(message, UserMessage) and any(part.kind == "image" for part in message.parts) for message in messages):
-        return tuple(messages)
-    return tuple(_without_images(message) for message in messages)
+    return tuple(_without_images(message) for message in messages) if images_of(messages) else tuple(messages)
 
 
 def _without_images(message: Message) -> Message:
-    if not isinstance(message, UserMessage) or all(part.kind != "image" for part in message.parts):
-        return message
-    return UserMessage(
-        parts=tuple(
-            Text(text=f"[image {part.media_type}, which this model cannot see]", label=part.label)
-            if isinstance(part, Image)
-            else part
-            for part in message.parts
-        )
-    )
+    match message:
+        case UserMessage(parts=parts):
+            named = (Text(text=_named(part), label=part.label) if isinstance(part, Image) else part for part in parts)
+            return UserMessage(parts=tuple(named))
+        case ToolMessage(outcomes=outcomes):
+            return ToolMessage(outcomes=tuple(_outcome_without_images(outcome) for outcome in outcomes))
+        case _:
+            return message
+
+
+def _outcome_without_images(outcome: ToolOutcome) -> ToolOutcome:
+    if not outcome.images:
+        return outcome
+    return replace(outcome, text="\n".join((outcome.text, *map(_named, outcome.images))), images=())
+
+
+def _named(image: Image) -> str:
+    return f"[image {image.media_type}, which this model cannot see]"
 
 
 async def blobs_of(messages: Sequence[Message], store: Store, *, sees_images: bool) -> dict[str, bytes]:

@@ -319,6 +319,9 @@ class Runner:
         answered: Answered | None = None
         async with self._model.stream(asked.request) as events:
             async for event in events:
+                if answered is not None:
+                    # The answer is the last word; the stream is only followed to its end so that it closes in order.
+                    continue
                 match event:
                     case TextDelta(text=text):
                         text = visible.feed(text)
