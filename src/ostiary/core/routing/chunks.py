@@ -12,6 +12,7 @@ from ostiary.contracts.graphemes import boundary
 _FENCE = re.compile(r"^ {0,12}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _BLANK = re.compile(r"\n[ \t]*\n\s*")
 _SHORTEST = 16
+_GAP = "\u200b"
 
 
 class Fence(NamedTuple):
@@ -87,7 +88,7 @@ def _pieces(text: str, limit: int, lines: int) -> list[str]:
         now = open_fence(text, at, end, fence) if end < len(text) else None
         if now is not None and now is not fence and at < now.at:
             # The block began in this piece: it goes whole into the next one if it can.
-            end, now = now.at, fence
+            end, now = now.at, None
         elif now is not None:
             room = limit - len(opening) - len(now.closing)
             end = min(end, _end(text, at, max(room, 1), lines - opening.count("\n") - 1 if lines else 0))
@@ -101,7 +102,7 @@ def _pieces(text: str, limit: int, lines: int) -> list[str]:
         if past:
             at, now = _skip(text, at + past, in_code=False), None
         fence = now
-        opening = _opening(now, limit)
+        opening = _opening(now, limit) or _harmless(text, at)
     return pieces
 
 
@@ -127,6 +128,11 @@ def _skip(text: str, at: int, *, in_code: bool) -> int:
     while at < len(text) and text[at].isspace():
         at += 1
     return at
+
+
+def _harmless(text: str, at: int) -> str:
+    """Backticks from the middle of a line must not open a fence where the next piece begins with them."""
+    return _GAP if text.startswith(("```", "~~~"), at) and text.rfind("\n", 0, at) < len(text[:at].rstrip(" ")) - 1 else ""
 
 
 def _opening(fence: Fence | None, limit: int) -> str:

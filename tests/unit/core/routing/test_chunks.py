@@ -1,84 +1,85 @@
-"""Cutting replies: no piece too long, nothing lost but white space, every fence closed where it is cut."""
-
-import re
+"""Cutting Markdown as it is."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ostiary.core.routing.chunks import split_text
+from ostiary.core.routing.chunks import open_fence, split_text
 
-thorough = settings(max_examples=250, deadline=None)
-LINES = st.lists(
-    st.one_of(
-        st.sampled_from(["", "```", "```python", "~~~", "a b c", "    indented code", "x" * 40, "word " * 12, "`tick`"]),
-        st.text(st.characters(codec="utf-8", exclude_characters="`~", exclude_categories=("Cc", "Cs")), max_size=60),
-    ),
-    max_size=30,
-)
-FENCE = re.compile(r" {0,3}(```+|~~~+)([^`]*)")
+_PIECES = (
+    "word ", "sentence. ", "\n", "\n\n", "```7\n", "```\n", "~~~\n", "    indented\n",
+    "👨\u200d👩\u200d👧", "日本語", "- item\n", "x" * 30,
+)  # fmt: skip
+_TEXTS = st.lists(st.sampled_from(_PIECES), max_size=60).map("".join)
 
 
-def fences(text: str) -> list[str]:
-    """Fences left open at the end, by the rules of CommonMark: closed by as many of the same sign, with nothing after."""
-    opened = ""
-    for line in text.split("\n"):
-        match = FENCE.fullmatch(line)
-        if match is None:
-            continue
-        if not opened:
-            opened = match[1]
-        elif match[1][0] == opened[0] and len(match[1]) >= len(opened) and not match[2].strip():
-            opened = ""
-    return [opened] if opened else []
+def test_a_short_text_is_one_piece() -> None:
+    assert split_text("  hello\n", 100) == ["hello"]
 
 
-def letters(text: str) -> str:
-    return "".join(line for line in text.split("\n") if FENCE.fullmatch(line) is None).translate(
-        {ord(character): None for character in set(text) if character.isspace()}
-    )
+def test_nothing_makes_no_piece() -> None:
+    assert split_text(" \n ", 100) == []
 
 
-@thorough
-@given(lines=LINES, limit=st.integers(16, 200))
-def test_no_piece_is_longer_than_the_limit(lines: list[str], limit: int) -> None:
-    assert all(len(piece) <= limit for piece in split_text("\n".join(lines), limit))
+def test_it_is_cut_at_a_paragraph_then_a_line_then_a_word() -> None:
+    assert split_text("aaaa bbbb\n\ncccc dddd eeee", 20) == ["aaaa bbbb", "cccc dddd eeee"]
+    assert split_text("aaaa bbbb cccc dddd", 16) == ["aaaa bbbb cccc", "dddd"]
 
 
-@thorough
-@given(lines=LINES, limit=st.integers(40, 200))
-def test_nothing_is_lost_but_white_space_and_fences_are_only_added(lines: list[str], limit: int) -> None:
-    text = "\n".join(lines)
-    assert letters("\n".join(split_text(text, limit))) == letters(text)
+def test_a_long_fence_is_closed_and_opened_again_with_its_language() -> None:
+    text = "```python\n" + "\n".join(f"a{n} = {n}" for n in range(20)) + "\n```"
+    pieces = split_text(text, 60)
+    assert len(pieces) > 2
+    assert all(piece.startswith("```python\n") and piece.endswith("\n```") and len(piece) <= 60 for piece in pieces)
+    assert "\n".join(piece.removeprefix("```python\n").removesuffix("\n```") for piece in pieces) in text
 
 
-@thorough
-@given(lines=LINES, limit=st.integers(40, 200))
-@example(lines=["````md", "```", "x" * 60, "```", "````"], limit=40)
-def test_a_fence_open_at_a_cut_is_closed_there_and_opened_again(lines: list[str], limit: int) -> None:
-    text = "\n".join(lines)
-    pieces = split_text(text, limit)
-    assert [fences(piece) for piece in pieces[:-1]] == [[]] * len(pieces[:-1])
-    assert [fences(piece) for piece in pieces[-1:]] == [fences(text.strip())][: len(pieces)]
+def test_a_fence_that_fits_stays_whole() -> None:
+    fence = "```\n" + "code line\n" * 4 + "```"
+    assert split_text(f"{'words ' * 5}\n\n{fence}", 60)[-1] == fence
 
 
-def test_a_cut_falls_between_paragraphs_before_lines_before_words() -> None:
-    assert split_text("first one here\n\nsecond paragraph", 24) == ["first one here", "second paragraph"]
-    assert split_text("first one here\nsecond line", 20) == ["first one here", "second line"]
-    assert split_text("first one here second", 18) == ["first one here", "second"]
-    assert split_text("x" * 40, 16) == ["x" * 16, "x" * 16, "x" * 8]
+def test_no_piece_holds_only_an_empty_fence() -> None:
+    pieces = split_text("```\n" + "x" * 40 + "\n```\nafter", 48)
+    assert pieces == ["```\n" + "x" * 40 + "\n```", "after"]
 
 
-def test_a_cut_fence_keeps_its_language() -> None:
-    pieces = split_text("```python\n" + "a = 1\n" * 20 + "```", 60)
-    assert all(piece.startswith("```python\n") and piece.endswith("\n```") for piece in pieces)
+def test_indentation_survives_a_cut_inside_code() -> None:
+    pieces = split_text("```\n" + "    deep line\n" * 8 + "```", 50)
+    assert all(line.startswith(("    deep", "```")) for piece in pieces for line in piece.split("\n"))
 
 
-@pytest.mark.parametrize("text", ["", "  \n\t "])
-def test_nothing_gives_no_piece(text: str) -> None:
-    assert split_text(text, 100) == []
+def test_every_paragraph_alone_in_newline_mode() -> None:
+    assert split_text("a\n\nb\n\n```\nc\n\nd\n```\n\n\ne", 100, mode="newline") == ["a", "b", "```\nc\n\nd\n```", "e"]
 
 
-def test_a_long_reply_is_cut_in_linear_time() -> None:
-    pieces = split_text("some words and more\n" * 50_000, 2000)
-    assert len(pieces) < 600
+def test_lines_are_limited_too() -> None:
+    assert split_text("1\n2\n3\n4\n5", 100, lines=3) == ["1\n2\n3", "4\n5"]
+
+
+@pytest.mark.parametrize("cluster", ["👨\u200d👩\u200d👧", "e\u0301"])
+def test_a_visible_character_is_never_torn(cluster: str) -> None:
+    assert all(piece.count(cluster) * len(cluster) == len(piece) for piece in split_text(cluster * 50, 20))
+
+
+@settings(max_examples=200)
+@given(_TEXTS, st.integers(16, 200), st.sampled_from([0, 4, 17]), st.sampled_from(["length", "newline"]))
+def test_pieces_fit_and_stand_by_themselves(text: str, limit: int, lines: int, mode: str) -> None:
+    pieces = split_text(text, limit, lines=lines, mode="newline" if mode == "newline" else "length")
+    assert all(len(piece) <= limit for piece in pieces)
+    assert not lines or all(piece.count("\n") < lines for piece in pieces)
+    assert all(open_fence(piece) is None for piece in pieces[:-1])
+
+
+@settings(max_examples=200)
+@given(_TEXTS, st.integers(16, 200))
+def test_no_letter_is_lost(text: str, limit: int) -> None:
+    def letters(each: str) -> str:
+        return "".join(char for char in each if char.isalpha())
+
+    assert "".join(map(letters, split_text(text, limit))) == letters(text)
+
+
+@given(st.text(), st.integers(-3, 60))
+def test_any_text_can_be_cut(text: str, limit: int) -> None:
+    assert all(piece.strip() for piece in split_text(text, limit))
