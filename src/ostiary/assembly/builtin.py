@@ -53,6 +53,29 @@ class Host:
     def add_hook(self, event: str, hook: Hook, *, priority: int = 0) -> None:
         self.hooks.setdefault(event, []).append((priority, hook))
 
+    @property
+    def plugin_tools(self) -> frozenset[str]:
+        """Tools that did not ship with the house, for `group:plugins`."""
+        return frozenset(name for (kind, name), origin in self._origins.items() if kind == "tool" and origin != "built in")
+
+    def snapshot(self) -> Callable[[], None]:
+        """What puts everything back as it is now, in place: others hold these mappings already."""
+        commands = self.commands
+        maps: tuple[dict[Any, Any], ...] = (self.tools, self.channels, self.wires, self._origins, commands._by_word)
+        lists: tuple[list[Any], ...] = (self.policies, commands._listed)
+        kept = [(each, dict(each)) for each in maps]
+        rows = [(each, list(each)) for each in lists]
+        hooks = {event: list(each) for event, each in self.hooks.items()}
+
+        def restore() -> None:
+            for each, then in (*kept, (self.hooks, hooks)):
+                each.clear()
+                each.update(then)
+            for row, was in rows:
+                row[:] = was
+
+        return restore
+
     def _take(self, kind: str, name: str) -> None:
         taken = self._origins.setdefault((kind, name), self.origin)
         if taken != self.origin:
@@ -67,12 +90,13 @@ def register_strangers(host: Host, *, allow: tuple[str, ...], deny: tuple[str, .
     for entry in entry_points(group=ENTRY_POINTS):
         if entry.name in deny or (allow and entry.name not in allow) or not own.get(entry.name, True):
             continue
-        host.origin = f"plugin {entry.name}"
+        host.origin, restore = f"plugin {entry.name}", host.snapshot()
         try:
             entry.load()(host)
         except Exception:
-            # A stranger's fault must not keep the house from opening.
+            # A stranger's fault must not keep the house from opening, and half a plugin may lack the half that guards it.
             log.exception("plugin %s was skipped", entry.name)
+            restore()
             continue
         registered.append(entry.name)
     host.origin = "built in"

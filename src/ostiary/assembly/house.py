@@ -218,6 +218,8 @@ def _build(
     if plugins.enabled:
         switches = {name: entry.enabled for name, entry in plugins.entries.items()}
         register_strangers(host, allow=plugins.allow, deny=plugins.deny, own=switches)
+        if host.plugin_tools:
+            newest.know_plugins(host.plugin_tools)
     engine.intake = Intake(
         sessions=sessions,
         lanes=lanes,

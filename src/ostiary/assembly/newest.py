@@ -32,6 +32,13 @@ class Newest:
     live: Live
     rules: Rules
     models: Models
+    plugin_tools: frozenset[str] = frozenset()
+
+    def know_plugins(self, tools: frozenset[str]) -> None:
+        """From here on `group:plugins` means these. Raises ConfigInvalid, BadInput."""
+        current = self.live.current
+        self.plugin_tools = tools
+        self.rules = compile_rules(current.config, current.generation, plugin_tools=tools)
 
     def take(self, change: Loaded | ConfigInvalid, sources: Sources) -> None:
         """Swap everything at once, or nothing."""
@@ -40,7 +47,8 @@ class Newest:
             log.error("the configuration was changed but not taken over: %s", change)
             return
         try:
-            rules, models = compile_rules(change.config, change.generation), build_models(change.config, sources)
+            rules = compile_rules(change.config, change.generation, plugin_tools=self.plugin_tools)
+            models = build_models(change.config, sources)
         except OstiaryError as error:
             sentence = f"{error} {error.hint}".strip()
             self.live.problem = ConfigInvalid(sentence, problems=(sentence,))

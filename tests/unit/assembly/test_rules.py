@@ -1,0 +1,132 @@
+"""Every key of the configuration that the engine reads has its effect in the compiled rules."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ostiary.assembly.config.load import load
+from ostiary.assembly.rules import Rules, compile_rules
+from ostiary.contracts.errors import ConfigInvalid, OstiaryError
+from ostiary.contracts.identity import Principal, SessionKey
+from ostiary.contracts.messages import UserId
+from ostiary.contracts.model import ToolSchema
+from ostiary.contracts.policy import Action, Allow, Deny
+from ostiary.contracts.tool import ToolSpec
+from ostiary.core.routing.queue import QueueRules
+from ostiary.core.sessions.session import SYSTEM_LABEL
+
+OWNER = Principal(user=UserId(channel="telegram", stable_id="1"), role="owner")
+Compile = Callable[..., Rules]
+
+
+@pytest.fixture
+def compiled(tmp_path: Path) -> Compile:
+    """The rules of a configuration given as an object."""
+
+    def make(config: dict[str, Any], **more: Any) -> Rules:
+        path = tmp_path / "ostiary.json5"
+        path.write_text(json.dumps(config))
+        path.chmod(0o600)
+        loaded = load(tmp_path, {})
+        return compile_rules(loaded.config, loaded.generation, **more)
+
+    return make
+
+
+def nested(path: str, value: object) -> dict[str, Any]:
+    for name in reversed(path.split(".")):
+        value = {name: value}
+    assert isinstance(value, dict)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "read"),
+    [
+        ("agents.defaults.timeoutSeconds", 42, lambda rules: rules.run.timeout == 42.0),
+        ("agents.defaults.thinkingDefault", "high", lambda rules: rules.run.thinking == "high"),
+        ("agents.defaults.maxConcurrent", 9, lambda rules: rules.caps.of("main") == 9),
+        ("agents.defaults.subagents.maxConcurrent", 3, lambda rules: rules.caps.of("subagent") == 3),
+        ("agents.defaults.userTimezone", "Asia/Tokyo", lambda rules: rules.zone_name == "Asia/Tokyo"),
+        ("session.historyLimit", 12, lambda rules: rules.run.history_messages == 12),
+        ("session.dmScope", "per-peer", lambda rules: rules.intake.scopes.dm == "per-peer"),
+        ("session.identityLinks", {"ann": ["telegram:1"]}, lambda rules: bool(rules.intake.scopes.links)),
+        ("session.resetTriggers", ["/new", "fresh"], lambda rules: rules.desk.reset_triggers == ("fresh",)),
+        ("session.sendPolicy.default", "deny", lambda rules: rules.send.default == "deny"),
+        ("messages.queue.mode", "steer", lambda rules: rules.intake.queue.mode == "steer"),
+        ("messages.queue.debounceMs", 250, lambda rules: rules.intake.queue.debounce == 0.25),
+        ("messages.queue.cap", 7, lambda rules: rules.intake.queue.cap == 7),
+        ("messages.queue.drop", "old", lambda rules: rules.intake.queue.drop == "old"),
+        ("messages.inbound.debounceMs", 300, lambda rules: rules.intake.inbound_debounce[""] == 0.3),
+        ("messages.inbound.byChannel", {"irc": 100}, lambda rules: rules.intake.inbound_debounce.get("irc") == 0.1),
+        ("messages.responsePrefix", "bot: ", lambda rules: rules.response_prefix == "bot: "),
+        ("commands.ownerAllowFrom", ["telegram:1"], lambda rules: OWNER.user in rules.intake.owners),
+        ("tools.resultMaxBytes", 4096, lambda rules: rules.tool_limits.result_chars == 4096),
+        ("agents.list", [{"id": "ann"}, {"id": "bob", "default": True}], lambda rules: rules.default_agent == "bob"),
+    ],
+)
+def test_a_key_has_its_effect_and_only_when_it_is_set(
+    compiled: Compile, key: str, value: object, read: Callable[[Rules], bool]
+) -> None:
+    assert not read(compiled({}))
+    assert read(compiled(nested(key, value)))
+
+
+def test_a_channels_queue_mode_keeps_the_general_limits(compiled: Compile) -> None:
+    queue = {"mode": "collect", "cap": 5, "debounceMs": 100, "drop": "new", "byChannel": {"irc": "steer"}}
+    rules = compiled({"messages": {"queue": queue}})
+    assert rules.intake.queue_by_channel == {"irc": QueueRules(mode="steer", debounce=0.1, cap=5, drop="new")}
+
+
+def test_a_channel_that_is_off_hears_nobody(compiled: Compile) -> None:
+    channels = {"irc": {"enabled": False, "dmPolicy": "open"}, "telegram": {"dmPolicy": "open", "allowFrom": ["5"]}}
+    rules = compiled({"channels": channels})
+    assert set(rules.intake.speak) == {"telegram"}
+    assert (rules.intake.speak["telegram"].dm, rules.intake.speak["telegram"].allow_from) == ("open", frozenset({"5"}))
+
+
+def test_bindings_are_compiled_in_their_order(compiled: Compile) -> None:
+    agents = [{"id": "main"}, {"id": "work"}]
+    bindings = [{"agentId": "work", "match": {"channel": "slack", "accountId": "*"}}]
+    rules = compiled({"agents": {"list": agents}, "bindings": bindings})
+    assert rules.agents == ("main", "work")
+
+
+@pytest.mark.parametrize(
+    "config", [{"agents": {"defaults": {"userTimezone": "Mars/Olympus"}}}, {"tools": {"deny": ["group:none"]}}]
+)
+def test_what_cannot_be_compiled_is_refused_with_an_error_of_ours(compiled: Compile, config: dict[str, Any]) -> None:
+    with pytest.raises(OstiaryError):
+        compiled(config)
+
+
+def test_a_wrong_time_zone_names_its_key(compiled: Compile) -> None:
+    with pytest.raises(ConfigInvalid, match="userTimezone"):
+        compiled({"agents": {"defaults": {"userTimezone": "Mars/Olympus"}}})
+
+
+def judged(rules: Rules, tool: str, agent: str = "main") -> type:
+    spec = ToolSpec(schema=ToolSchema(name=tool, description="", parameters={}), effects=frozenset())
+    session = SessionKey(agent, "main")
+    action = Action(principal=OWNER, session=session, channel="telegram", tool=spec, arguments={}, label=SYSTEM_LABEL)
+    return type(rules.judge(action))
+
+
+def test_tools_are_granted_by_the_profile_and_narrowed_by_lists(compiled: Compile) -> None:
+    rules = compiled({"tools": {"profile": "coding", "deny": ["exec"]}})
+    assert [judged(rules, name) for name in ("read", "exec", "browser")] == [Allow, Deny, Deny]
+
+
+def test_an_agents_own_lists_narrow_that_agent_alone(compiled: Compile) -> None:
+    agents = [{"id": "main"}, {"id": "work", "tools": {"deny": ["read"]}}]
+    rules = compiled({"agents": {"list": agents}, "tools": {"profile": "full"}})
+    assert (judged(rules, "read", "main"), judged(rules, "read", "work")) == (Allow, Deny)
+
+
+def test_denying_plugins_denies_the_tools_that_plugins_brought(compiled: Compile) -> None:
+    config = {"tools": {"profile": "full", "deny": ["group:plugins"]}}
+    rules = compiled(config, plugin_tools=frozenset({"weather"}))
+    assert (judged(rules, "weather"), judged(rules, "read")) == (Deny, Allow)
