@@ -89,7 +89,7 @@ class Hooks:
         if proven:
             self._throttle.take(proven[0].name, requests=rules.requests, window=rules.window)
         _check_type(headers)
-        body = await self._read(rules, scope, receive, is_proven=bool(proven))
+        body = await self._read(rules, scope, receive)
         if not proven:
             now = self._now()
             proven = tuple(hook for hook in signed if hook.signature and is_signed(hook.signature, headers, body, now))
@@ -100,13 +100,9 @@ class Hooks:
         delivery = _Delivery(hook=_chosen(proven, payload), headers=headers, payload=payload, body=body)
         await self._take(rules, delivery, send)
 
-    async def _read(self, rules: HookRules, scope: Scope, receive: Receive, *, is_proven: bool) -> bytes:
-        """A signature is proven by the body alone: who sent wrong ones has to wait before another is read."""
-        address = client_address(scope, self._gate.rules())
-        wait = 0 if is_proven else self._gate.failures.wait(address)
-        if wait:
-            raise _too_many(wait)
-        with self._throttle.reading(address):
+    async def _read(self, rules: HookRules, scope: Scope, receive: Receive) -> bytes:
+        """A signature is proven by the body alone, so strangers are read too: a few at once, short, and not for long."""
+        with self._throttle.reading(client_address(scope, self._gate.rules())):
             return await read_body(scope, receive, Limits(body_bytes=rules.max_body_bytes, body_seconds=rules.body_seconds))
 
     async def _take(self, rules: HookRules, delivery: _Delivery, send: Send) -> None:
@@ -170,12 +166,8 @@ class Hooks:
             raise ApiError(404, "There is no such hook.", code="not_found")
         wait = self._gate.failures.count(client_address(scope, self._gate.rules()), digest(token) if token else b"")
         if wait:
-            raise _too_many(wait)
+            raise ApiError(429, "Too many wrong tokens; wait before the next try.", code="too_many_failures", retry_after=wait)
         raise ApiError(401, "Send the hook's token or its signature as a header.", code="invalid_api_key", is_early=True)
-
-
-def _too_many(wait: int) -> ApiError:
-    return ApiError(429, "Too many wrong tokens; wait before the next try.", code="too_many_failures", retry_after=wait)
 
 
 def _chosen(proven: Sequence[Hook], payload: Mapping[str, Any]) -> Hook:
