@@ -95,16 +95,15 @@ async def test_a_page_of_our_own_origin_may_call() -> None:
     assert reply.status == 200
 
 
-async def test_wrong_tokens_are_slowed_down_and_the_right_one_is_not() -> None:
+async def test_wrong_tokens_shut_out_who_tries_them_for_a_while() -> None:
     now = [0.0]
     client = Client(limits=Limits(failed_logins=3, failed_login_window=60.0), monotonic=lambda: now[0])
     wrong = {"authorization": "Bearer wrong"}
     tries = [(await client.call("GET", "/v1/models", headers=wrong)).status for _ in range(5)]
-    right = await client.call("GET", "/v1/models")
     now[0] = 61.0
     later = await client.call("GET", "/v1/models", headers=wrong)
     assert tries == [401, 401, 401, 429, 429]
-    assert (right.status, later.status) == (200, 401)
+    assert later.status == 401
 
 
 async def test_a_body_declared_too_long_is_refused_before_it_is_read() -> None:

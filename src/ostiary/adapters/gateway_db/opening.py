@@ -118,7 +118,7 @@ class _Hand:
 def _connect(path: Path, key: bytes) -> GatewayDb:
     try:
         with _opening(path):
-            connection = connect_writer(path, key)
+            connection = _patiently(lambda: connect_writer(path, key), path)
             try:
                 migrate(connection, path)
             except BaseException:
@@ -131,7 +131,7 @@ def _connect(path: Path, key: bytes) -> GatewayDb:
 
 def _connect_reads(path: Path, key: bytes) -> GatewayDb:
     try:
-        connection = connect_reader(path, key)
+        connection = _patiently(lambda: connect_reader(path, key), path)
     except Exception as error:
         raise explain(error, path) from error
     connection.set_busy_timeout(_READS_WAIT_MS)
@@ -144,20 +144,20 @@ def _opening(path: Path) -> Iterator[None]:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = os.open(path.with_name(path.name + "-lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        _hold(lock, path)
+        _patiently(lambda: fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB), path)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
         yield
     finally:
         os.close(lock)
 
 
-def _hold(lock: int, path: Path) -> None:
+def _patiently(act: Callable[[], T], path: Path) -> T:
+    """Another process that is just opening or closing the file is done in a moment."""
     patience = time.monotonic() + _LONGEST_OPENING
     while True:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
+            return act()
+        except (BlockingIOError, apsw.BusyError):
             if time.monotonic() > patience:
-                raise StoreUnavailable(f"{path} is being set up by another process", hint="Try again in a moment.") from None
+                raise StoreUnavailable(f"{path} is held by another process", hint="Try again in a moment.") from None
             time.sleep(0.01)

@@ -41,7 +41,7 @@ class Housekeeping:
     async def watch(self) -> AsyncIterator[str]:
         """Looks into the books twice a second: another process may write there, too. Raises StoreError if it cannot for long."""
         after = self._books.reads.devices.newest_revocation() if self._books else 0
-        secret = self._secret()
+        mark = self._secret()
         failures = 0
         while True:
             # Taken before looking: what comes in between is seen at once.
@@ -54,12 +54,12 @@ class Housekeeping:
                 failures += 1
                 if failures > _PATIENCE:
                     raise
-                rows, latest = (), secret
+                rows, latest = (), mark
             for seq, device, kind in rows:
                 after = seq
                 yield f"browser:{device}" if kind == "browser" else device_caller(device)
-            if latest != secret:
-                secret = latest
+            if latest != mark:
+                mark = latest
                 yield "token"
                 yield "password"
             with anyio.move_on_after(self._rules().poll_seconds):
@@ -75,13 +75,14 @@ class Housekeeping:
                 is_due = self._now() - swept >= _SWEEP_SECONDS
                 if is_due:
                     swept = self._now()
-                await self._write(sweep=is_due)
+                await self.write(sweep=is_due)
                 await anyio.sleep(_WRITE_SECONDS)
         finally:
             with anyio.CancelScope(shield=True), anyio.move_on_after(5):
-                await self._write(sweep=False)
+                await self.write(sweep=False)
 
-    async def _write(self, *, sweep: bool) -> None:
+    async def write(self, *, sweep: bool = False) -> None:
+        """What was seen since the last time, and a sweep. Does not raise."""
         if self._books is None:
             return
         seen, self._seen = self._seen, {}

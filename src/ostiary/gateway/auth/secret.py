@@ -55,7 +55,7 @@ def check_secret_strength(secret: str, kind: Literal["token", "password"] = "tok
     bare = "".join(letter for letter in secret.lower() if letter.isalnum())
     if is_blank(secret):
         return f"The {kind} is empty or a placeholder ({secret.strip()[:20]!r})."
-    if secret != secret.strip() or not secret.isprintable():
+    if secret[0].isspace() or secret[-1].isspace() or not secret.isprintable():
         return f"The {kind} holds spaces at an end, or characters that cannot be seen."
     if bare in _PLACEHOLDERS or not bare or secret[0] + secret[-1] in ("<>", "{}", "[]") or "${" in secret:
         return f"The {kind} is a placeholder, not a secret."

@@ -1,0 +1,3 @@
+from tests.unit.gateway.auth.support import world
+
+__all__ = ["world"]
