@@ -170,6 +170,8 @@ def _atoms(spans: list[Span], dialect: Dialect) -> list[_Atom]:
             atoms.append(_Atom(label, dialect.link(label, span.url), styles - {"code"}))
         elif "code" in span.styles and (drawn := dialect.code(span.text)):
             atoms.append(_Atom(span.text, drawn, PLAIN if dialect.code_alone else span.styles - {"code"}))
+        elif not span.styles:
+            atoms.append(_Atom(span.text, dialect.escape(span.text), PLAIN))
         else:
             before = spans[at - 2].styles if at > 1 else PLAIN
             after = spans[at].styles if at < len(spans) else PLAIN
@@ -197,6 +199,9 @@ def _inline(atoms: list[_Atom], dialect: Dialect) -> str:
     parts: list[str] = []
     opened: list[Style] = []
     for atom in atoms:
+        if not atom.styles and not opened:
+            parts.append(atom.drawn)
+            continue
         wanted = [style for style in _ORDER if style in atom.styles]
         keep = 0
         while keep < len(opened) and opened[keep] in wanted:

@@ -25,12 +25,20 @@ def written_in(dialect: Dialect, finish: Callable[[str], Rendered] = Rendered) -
 def in_messages(document: Document, options: RenderOptions, draw: Callable[[Block], str], *, between: str) -> Iterator[str]:
     """The text of each message. None is longer than the limits say; a limit under 32 counts as 32."""
     limits = _usable(options.limits)
+    # By identity, which costs nothing to look up; the block is kept so that its identity stays its own.
+    known: dict[int, tuple[Block, str]] = {}
+
+    def once(block: Block) -> str:
+        found = known.get(id(block))
+        if found is None:
+            found = known[id(block)] = (block, draw(block))
+        return found[1]
 
     def drawn(blocks: Sequence[Block]) -> str:
-        return between.join(map(draw, blocks))
+        return between.join(map(once, blocks))
 
     def measure(block: Block) -> Size:
-        return size_of(draw(block), limits)
+        return size_of(once(block), limits)
 
     def measure_text(spans: Spans) -> Size:
         return measure(Paragraph(spans))

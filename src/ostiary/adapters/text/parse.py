@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-LONGEST = 100_000
+LONGEST = 60_000
 _NESTING = 40
 _LONGEST_RUN = 20_000
 _MOST_BRACKETS = 256

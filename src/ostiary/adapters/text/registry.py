@@ -1,15 +1,15 @@
 """Renderers by name, each imported when it is first asked for, and what is known of the channels that use them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 
 from ostiary.adapters.text.parse import parse
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.records import dataclass
-from ostiary.contracts.text import Limits, Rendered, Renderer, RenderOptions
+from ostiary.contracts.text import ChunkMode, Limits, Rendered, Renderer, RenderOptions, TableMode
 
 NAMES = ("discord", "html", "mail", "plain", "signal", "slack", "telegram", "whatsapp")
-Render = Callable[[str, str], list[Rendered]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +41,30 @@ def renderer(name: str) -> Renderer:
     return found
 
 
-def form_of(channel: str, *, max_chars: int = 4000) -> Form:
-    """What is known of the channel, else plain text of at most `max_chars` characters."""
-    known = FORMS.get(channel)
-    return known or Form(renderer="plain", options=RenderOptions(limits=Limits(size=max_chars)))
+def form_of(channel: str, markup: str = "", *, max_chars: int = 4000) -> Form | None:
+    """What is known of the channel by its name, else a form for the renderer it declares; None: it takes Markdown as it is."""
+    if channel in FORMS:
+        return FORMS[channel]
+    return Form(renderer=markup, options=RenderOptions(limits=Limits(size=max_chars))) if markup in NAMES else None
+
+
+def adjusted(
+    form: Form,
+    *,
+    size: int | None = None,
+    lines: int | None = None,
+    tables: TableMode | None = None,
+    chunk_mode: ChunkMode | None = None,
+) -> Form:
+    """The form with what the owner set for the channel; None leaves a value as it is."""
+    options = form.options
+    limits = replace(
+        options.limits,
+        size=options.limits.size if size is None else size,
+        lines=options.limits.lines if lines is None else lines,
+    )
+    chosen = replace(options, limits=limits, tables=tables or options.tables, chunk_mode=chunk_mode or options.chunk_mode)
+    return replace(form, options=chosen)
 
 
 def render_in(form: Form, text: str) -> list[Rendered]:

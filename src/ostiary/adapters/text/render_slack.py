@@ -11,6 +11,7 @@ from ostiary.adapters.text.messages import written_in
 from ostiary.contracts.text import Code
 
 _GAP = "\u200b"
+_MARK = re.compile(r"[*_~`]")
 _OPENING = re.compile(r"(?<![^\W_])([*_~`]+)(?=\S)")
 
 
@@ -24,7 +25,7 @@ def escape(text: str) -> str:
 
 
 def literal_marks(text: str) -> str:
-    return _OPENING.sub(rf"\1{_GAP}", broken_fence(text))
+    return _OPENING.sub(rf"\1{_GAP}", broken_fence(text)) if _MARK.search(text) else text
 
 
 def broken_fence(text: str) -> str:

@@ -38,7 +38,7 @@ _PIECES = (
     "word ", "two words ", "**bold** ", "*italic* ", "~~struck~~ ", "`code` ", "[label](https://a.example/b) ",
     "https://c.example/d_e ", "\n", "\n\n", "# Head\n", "- item\n", "  - inner\n", "1. one\n", "> quote\n",
     "```7\nx = 1\n\ny < 2\n```\n", "| a | b |\n|--|--|\n| one | two |\n", "&<>\"' ", "👨\u200d👩\u200d👧 ", "日本語 ",
-    "---\n", "- [ ] task\n", "||hidden|| ", "*", "_", "`", "[", "](", "|", "\\", "~", "<b>raw</b> ", "@everyone ",
+    "---\n", "- [ ] task\n", "||hidden|| ", "*", "_", "` ", "[", "](", "|", "\\", "~ ", "<b>raw</b> ", "@everyone ",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostiary.adapters.text.parse import parse
-from ostiary.adapters.text.registry import FORMS, NAMES, form_of, render_in, renderer
+from ostiary.adapters.text.registry import FORMS, NAMES, adjusted, form_of, render_in, renderer
 from ostiary.adapters.text.render_telegram import without_markup
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.text import Document, Limits, Paragraph, Rendered, RenderOptions, Span, StyleRange
@@ -201,9 +201,18 @@ def test_a_renderer_that_is_not_there_is_refused_by_name() -> None:
         renderer("fax")
 
 
-def test_an_unknown_channel_gets_plain_text_of_its_own_length() -> None:
-    assert form_of("pigeon", max_chars=99).options.limits == Limits(size=99)
-    assert [len(message.text) for message in render_in(form_of("pigeon", max_chars=40), "word " * 20)] == [39, 39, 19]
+def test_an_unknown_channel_is_written_in_the_markup_it_declares() -> None:
+    form = form_of("pigeon", "plain", max_chars=40)
+    assert form is not None
+    assert [len(message.text) for message in render_in(form, "word " * 20)] == [39, 39, 19]
+    assert form_of("pigeon") is None
+
+
+def test_the_owner_may_set_limits_tables_and_mode() -> None:
+    form = adjusted(FORMS["discord"], size=500, lines=0, tables="bullets", chunk_mode="newline")
+    limits = Limits(size=500, lines=0)
+    assert form.options == RenderOptions(limits=limits, tables="bullets", chunk_mode="newline")
+    assert adjusted(form) == form
 
 
 @pytest.mark.parametrize("name", NAMES)
