@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -153,6 +154,8 @@ class FakeGateway:
             return await self._talk(request)
         if rest == "/auth/session" and request.method == "POST":
             return await self._sign_in(request)
+        if rest == "/auth/session":
+            return web.json_response({"signedIn": request.cookies.get("ostiary") in self.cookies, "mode": "token"})
         if rest == "/auth/logout" and request.method == "POST":
             self.cookies.discard(request.cookies.get("ostiary", ""))
             return web.Response(status=204)
@@ -371,20 +374,49 @@ class FakeGateway:
         total = {"key": "", **{name: sum(row[name] for row in rows) for name in ("turns", "input", "output", "cacheRead", "cacheWrite", "cost")}}
         return {"rows": rows, "total": total, "isPartial": False}
 
-    async def _on_config_get(self, socket: "_Socket", params: dict[str, Any]) -> Any:
-        from ostiary.assembly.config.loading import parse_config  # type: ignore[import-not-found,unused-ignore]
+    def _config(self, text: str) -> Any:
+        from ostiary.assembly.config.load import understand
+        from ostiary.contracts.errors import ConfigInvalid
 
-        raise Refused("UNAVAILABLE", f"{parse_config}")
+        try:
+            return understand(text, {}, source=Path("ostiary.json5"))
+        except ConfigInvalid as error:
+            raise Refused("INVALID_PARAMS", str(error), hint=error.hint) from None
+
+    def _hash(self) -> str:
+        return hashlib.sha256(self.config_text.encode()).hexdigest()
+
+    async def _on_config_get(self, socket: "_Socket", params: dict[str, Any]) -> Any:
+        from ostiary.assembly.config.explain import explain, shown
+
+        loaded = self._config(self.config_text)
+        return {
+            "hash": self._hash(), "config": shown(loaded), "text": self.config_text, "sources": ["/home/ana/.ostiary/ostiary.json5"],
+            "problem": "", "generation": 3, "origins": {each.path: each.origin for each in explain(loaded)},
+        }  # fmt: skip
 
     async def _on_config_schema(self, socket: "_Socket", params: dict[str, Any]) -> Any:
-        raise Refused("UNAVAILABLE", "no schema")
+        from ostiary.assembly.config.json_schema import export
+
+        return export()
 
     async def _on_config_patch(self, socket: "_Socket", params: dict[str, Any]) -> Any:
-        raise Refused("CONFLICT", "The file was changed by somebody else.")
+        from ostiary.assembly.config import edit
+
+        if params["hash"] != self._hash():
+            raise Refused("CONFLICT", "The file was changed by somebody else.", hint="Read it again.")
+        path = tuple(params["path"].split("."))
+        text = edit.unset(self.config_text, path) if params.get("unset") else edit.set_value(self.config_text, path, params["value"])
+        self._config(text)
+        self.config_text = text
+        return {"hash": self._hash(), "generation": 4}
 
     async def _on_config_apply(self, socket: "_Socket", params: dict[str, Any]) -> Any:
+        if params["hash"] != self._hash():
+            raise Refused("CONFLICT", "The file was changed by somebody else.", hint="Read it again.")
+        self._config(params["text"])
         self.config_text = params["text"]
-        return {"hash": "h2", "generation": 4}
+        return {"hash": self._hash(), "generation": 4}
 
     async def _on_logs_tail(self, socket: "_Socket", params: dict[str, Any]) -> Any:
         order = ["debug", "info", "warning", "error", "critical"]

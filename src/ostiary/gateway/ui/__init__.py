@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ostiary.contracts.records import dataclass
 from ostiary.gateway.asgi import Header, Receive, Scope, Send, header
+from ostiary.gateway.auth.headers import security_headers
 from ostiary.gateway.errors import ApiError
 
 HERE = Path(__file__).parent
@@ -19,31 +20,6 @@ _FOR_GOOD = b"public, max-age=31536000, immutable"
 _ASK_FIRST = b"no-cache"
 _SMALLEST_GZIPPED = 1024
 
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' blob: data:",
-        "connect-src 'self'",
-        "manifest-src 'self'",
-        "worker-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",
-        "trusted-types ostiary",
-    )
-)
-SECURITY_HEADERS: tuple[Header, ...] = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
-)
 _TYPES: Mapping[str, bytes] = {
     ".css": b"text/css; charset=utf-8",
     ".html": b"text/html; charset=utf-8",
@@ -105,7 +81,7 @@ class Ui:
         if not self.owns(path):
             raise _nothing_at(path)
         if path + "/" == self._base:
-            await _send(send, 308, [(b"location", self._base.encode()), *SECURITY_HEADERS], b"")
+            await _send(send, 308, [(b"location", self._base.encode()), *page_headers()], b"")
             return
         if self._files is None:
             self._files = read_files(HERE)
@@ -135,6 +111,14 @@ def read_files(folder: Path) -> Mapping[str, File]:
     return files
 
 
+def page_headers() -> tuple[Header, ...]:
+    """As for every page, and the page may make one kind of trusted address only: that of its own worker (see main.js)."""
+    return tuple(
+        (name, value + b"; trusted-types ostiary" if name == b"content-security-policy" else value)
+        for name, value in security_headers(trusted_types=True)
+    )
+
+
 def _file(name: str, body: bytes, cache: bytes) -> File:
     from gzip import compress
     from hashlib import sha256
@@ -145,7 +129,7 @@ def _file(name: str, body: bytes, cache: bytes) -> File:
 
 
 async def _answer(scope: Scope, send: Send, file: File) -> None:
-    headers = [(b"etag", file.etag), (b"cache-control", file.cache), (b"vary", b"accept-encoding"), *SECURITY_HEADERS]
+    headers = [(b"etag", file.etag), (b"cache-control", file.cache), (b"vary", b"accept-encoding"), *page_headers()]
     asked = header(scope, b"if-none-match")
     if file.etag.decode() in [tag.strip().removeprefix("W/") for tag in asked.split(",")]:
         await _send(send, 304, headers, b"")

@@ -32,6 +32,8 @@ export class Gateway {
   /** "connecting", "open", "offline" (trying again), "signedOut", "mismatch" (another protocol version). */
   state = new Cell("connecting");
   hello = null;
+  /** How one signs in here: "token" (by a link) or "password". */
+  mode = "token";
   nextTry = 0;
   #socket = null;
   #waiting = new Map();
@@ -149,8 +151,10 @@ export class Gateway {
       this.hello = await this.#ask("connect", params, CONNECT_MS);
     } catch (error) {
       if (socket !== this.#socket) return;
-      if (["UNAUTHORIZED", "NOT_PAIRED", "FORBIDDEN"].includes(error.code)) this.close("signedOut");
-      else if (error.code === "PROTOCOL_MISMATCH") this.close("mismatch");
+      if (["UNAUTHORIZED", "NOT_PAIRED", "FORBIDDEN"].includes(error.code)) {
+        await this.#isSignedOut();
+        this.close("signedOut");
+      } else if (error.code === "PROTOCOL_MISMATCH") this.close("mismatch");
       else socket.close();
       return;
     } finally {
@@ -243,8 +247,10 @@ export class Gateway {
   /** A browser cannot see why a socket was refused, so an ordinary request asks. */
   async #isSignedOut() {
     try {
-      const answer = await fetch(`${base}v1/ostiary/status`, { headers: { "X-Ostiary": "1" }, signal: AbortSignal.timeout(5000) });
-      return answer.status === 401 || answer.status === 403;
+      const answer = await fetch(`${base}auth/session`, { signal: AbortSignal.timeout(5000) });
+      const said = await answer.json();
+      this.mode = said.mode ?? "token";
+      return said.signedIn === false;
     } catch {
       return false;
     }

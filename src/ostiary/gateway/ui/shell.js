@@ -132,7 +132,7 @@ export const Shell = () => {
   }
   return html`
     <a class="skip" href="#main" onClick=${(e) => (e.preventDefault(), document.querySelector("main textarea, main")?.focus())}>Skip to content</a>
-    <div class=${cls("shell", isDrawn && "drawn", current.page)}>
+    <div class=${cls("shell", isDrawn && "drawn", current.page === "chat" && "at-chat")}>
       <${Rail} />
       ${isDrawn && html`<div class="scrim" onClick=${() => (drawer.value = false)}></div>`}
       <div class="stage">

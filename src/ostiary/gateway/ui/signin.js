@@ -62,17 +62,14 @@ export const SignIn = () => {
           </div>
         </form>
         ${problem && html`<p class="problem" role="alert"><${Icon} name="alert" size=${16} /> ${problem}</p>`}
-        <details class="plain">
-          <summary>Use a password</summary>
-          <form onSubmit=${byPassword}>
-            <label for="password">Password of the gateway</label>
-            <div class="row">
-              <input id="password" class="field" type="password" autocomplete="current-password" value=${password} onInput=${(e) => setPassword(e.target.value)} />
-              <button class="button" disabled=${isBusy || !password}>Sign in</button>
-            </div>
-            <small class="muted">Works when the gateway’s configuration says <code>gateway.auth.mode: "password"</code>.</small>
-          </form>
-        </details>
+        ${gateway.mode === "password" &&
+        html`<form onSubmit=${byPassword}>
+          <label for="password">Or the gateway’s password</label>
+          <div class="row">
+            <input id="password" class="field" type="password" autocomplete="current-password" value=${password} onInput=${(e) => setPassword(e.target.value)} />
+            <button class="button" disabled=${isBusy || !password}>Sign in</button>
+          </div>
+        </form>`}
         <p class="small muted">A link works once, for ten minutes. This browser then stays signed in; you can end that under Devices.</p>
       </div>
     </main>`;
