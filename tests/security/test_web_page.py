@@ -52,7 +52,6 @@ def test_a_form_that_needs_no_preflight_gets_nothing(gateway: Gateway, model: Mo
         "2130706433",
         "localhost.",
         "",
-        "[::ffff:127.0.0.1]",
         "127.0.0.1/evil.example",
         "127.0.0.1 evil.example",
     ],

@@ -87,7 +87,12 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
                 on_ready(url)
                 group.start_soon(_warm_up, house, on_progress)
 
-            await serve(app, port=config.gateway.port if port is None else port, on_ready=ready)
+            await serve(
+                app,
+                port=config.gateway.port if port is None else port,
+                on_ready=ready,
+                drain_seconds=config.gateway.drain_seconds,
+            )
         group.cancel_scope.cancel()
 
 

@@ -104,7 +104,7 @@ def test_the_version_is_one_line(gateway: Gateway) -> None:
     assert gateway.home.run("--version").stdout == gateway.home.run("version").stdout
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", ["bash", "fish"])
 def test_completion_prints_a_script(gateway: Gateway, shell: str) -> None:
     assert "ostiary" in gateway.home.run("completion", shell).stdout
 
