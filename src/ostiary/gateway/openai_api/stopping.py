@@ -1,4 +1,4 @@
-"""`stop`: an answer that ends before the first of some texts. Which pieces it arrives in makes no difference."""
+"""`stop`: an answer that ends before whichever of some texts is complete first. The pieces it arrives in make no difference."""
 
 from collections.abc import Sequence
 
@@ -16,10 +16,10 @@ class StopAt:
         if self.is_over or not self._stops:
             return "" if self.is_over else text
         whole = self._held + text
-        places = [place for stop in self._stops if (place := whole.find(stop)) >= 0]
-        if places:
+        found = [(place + len(stop), place) for stop in self._stops if (place := whole.find(stop)) >= 0]
+        if found:
             self.is_over, self._held = True, ""
-            return whole[: min(places)]
+            return whole[: min(found)[1]]
         kept = next((size for size in range(min(self._longest - 1, len(whole)), 0, -1) if self._may_begin(whole[-size:])), 0)
         self._held = whole[len(whole) - kept :]
         return whole[: len(whole) - kept]

@@ -31,7 +31,11 @@ HI = [{"role": "user", "content": "hi"}]
         ({"messages": HI, "functions": [{"name": "f"}]}, "functions", "use tools"),
         ({"messages": HI, "modalities": ["audio"]}, "modalities", "only text"),
         ({"messages": HI, "reasoning_effort": "heroic"}, "reasoning_effort", "expected one of"),
-        ({"messages": HI, "parallel_tool_calls": False, "tools": [{"function": {"name": "a"}}]}, "parallel_tool_calls", "several"),
+        (
+            {"messages": HI, "parallel_tool_calls": False, "tools": [{"function": {"name": "a"}}]},
+            "parallel_tool_calls",
+            "several",
+        ),
         ({"messages": HI, "tool_choice": "required"}, "tool_choice", "not supported"),
         ({"messages": HI, "response_format": {"type": "json_object"}}, "response_format", "not supported"),
         ({"messages": HI, "max_tokens": 0}, "max_tokens", "at least 1"),
