@@ -2,7 +2,6 @@
 
 import secrets
 from functools import cache
-from importlib.resources import files
 
 
 def spotlight(name: str, text: str) -> str:
@@ -16,4 +15,6 @@ def spotlight(name: str, text: str) -> str:
 
 @cache
 def _words() -> str:
+    from importlib.resources import files
+
     return files("ostiary.gateway.hooks").joinpath("outside.md").read_text().strip()
