@@ -1,12 +1,13 @@
 """Block streaming: a long answer leaves in blocks while it is still being written.
 
 A pure machine: deltas and the time go in, blocks come out. A block that came out is fixed: the caller commits it before it is
-sent, together with `progress`. After a crash or another attempt the same words must come again before anything new leaves;
+sent, together with its progress. After a crash or another attempt the same words must come again before anything new leaves;
 if others come, the rest of the reply says that it was interrupted.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import field
 from typing import Literal
 
 import anyio
@@ -42,17 +43,6 @@ CHANNEL_RULES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
-    """`place` counts from 0 within its step. `text` is ready to be rendered: its fences are closed."""
-
-    place: int
-    text: str
-
-    def key(self, turn: str, step: int) -> str:
-        return f"{turn}:{step}:{self.place}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """What has left so far: how many blocks, and the words of the answer that they hold."""
 
@@ -69,12 +59,26 @@ class Progress:
         return cls(blocks=int(number), source=source)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """`place` counts from 0 within its step. `text` is ready to be rendered: its fences are closed.
+
+    `progress` is what has left once this block has: it is committed together with the block."""
+
+    place: int
+    text: str
+    progress: Progress = field(default_factory=Progress, compare=False)
+
+    def key(self, turn: str, step: int) -> str:
+        return f"{turn}:{step}:{self.place}"
+
+
 class BlockStream:
     """The blocks of one answer (one step of a turn)."""
 
     def __init__(self, rules: StreamRules, *, limit: int = 4000, progress: Progress | None = None) -> None:
         self._holds = not rules.enabled or rules.break_at == "message_end"
-        self._want = rules.gather or rules.minimum
+        self._want = min(rules.gather or rules.minimum, limit)
         self._low = min(rules.minimum, self._want, limit)
         self._high = max(self._low, min(max(rules.maximum, self._want), limit))
         self._idle = rules.idle
@@ -98,12 +102,12 @@ class BlockStream:
 
     def feed(self, delta: str, now: float) -> list[Block]:
         self._heard = now
-        if self._diverged or not delta:
+        if self._holds or self._diverged:
             return []
         if self._awaited:
             delta = self._repeated(delta)
         self._buffer += delta
-        return [] if self._holds else self._cut()
+        return self._cut()
 
     def tick(self, now: float) -> list[Block]:
         """Nothing came for a while: what is complete need not wait for more."""
@@ -181,17 +185,18 @@ class BlockStream:
     def _give(self, at: int) -> Block:
         taken, self._buffer = self._buffer[:at], self._buffer[at:]
         now = open_fence(taken, 0, None, self._fence)
-        block = Block(place=self._progress.blocks, text=_whole(taken, self._fence, now))
+        place = self._progress.blocks
+        self._progress = Progress(blocks=place + 1, source=self._progress.source + taken)
+        block = Block(place=place, text=_whole(taken, self._fence, now), progress=self._progress)
         self._fence = Fence(now.line, now.mark, -1) if now else None
-        self._progress = Progress(blocks=block.place + 1, source=self._progress.source + taken)
         return block
 
     def _last(self, text: str, fence: Fence | None) -> Block:
-        block = Block(place=self._progress.blocks, text=_whole(text, fence, None))
-        self._progress = Progress(blocks=block.place + 1, source=self._progress.source)
+        place = self._progress.blocks
+        self._progress = Progress(blocks=place + 1, source=self._progress.source)
         self._buffer = ""
         self._diverged = True
-        return block
+        return Block(place=place, text=_whole(text, fence, None), progress=self._progress)
 
 
 def _whole(text: str, before: Fence | None, after: Fence | None) -> str:

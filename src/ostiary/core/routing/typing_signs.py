@@ -13,6 +13,7 @@ import anyio
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.messages import Address, ChatKind
 from ostiary.contracts.records import dataclass
+from ostiary.core.cancellation import Cancelled, is_wanted
 
 log = logging.getLogger("ostiary.typing")
 
@@ -94,8 +95,10 @@ async def _show(channel: TypingChannel, address: Address, signs: TypingSigns, ru
         try:
             with anyio.fail_after(_ONE_CALL):
                 await channel.show_typing(address)
-        except Exception:
+        except (Exception, Cancelled()) as error:
             # A courtesy that fails must not end the turn.
+            if is_wanted(error):
+                raise
             log.debug("no typing sign on %s", address.channel, exc_info=True)
             return
         await clock.sleep(rules.every)

@@ -164,6 +164,15 @@ def test_all_words_leave_once_and_in_order(text: str, step: int, minimum: int, g
 
 
 @settings(max_examples=100)
+@given(_TEXTS, st.data())
+def test_a_crash_between_two_blocks_loses_none(text: str, data: st.DataObject) -> None:
+    whole = run(BlockStream(ON), text, step=500)
+    kept = data.draw(st.integers(0, len(whole)))
+    last = whole[kept - 1].progress if kept else Progress()
+    assert run(BlockStream(ON, progress=last), text, step=500) == whole[kept:]
+
+
+@settings(max_examples=100)
 @given(_TEXTS, st.integers(0, 600))
 def test_a_crash_at_any_point_repeats_no_block(text: str, at: int) -> None:
     first = BlockStream(ON)

@@ -100,6 +100,16 @@ async def test_a_sign_that_fails_is_not_tried_again_and_harms_nothing() -> None:
     assert screen.signs == [HERE]
 
 
+async def test_a_cancellation_that_escapes_from_the_channel_harms_nothing() -> None:
+    class Leaky(Screen):
+        async def show_typing(self, address: Address) -> None:
+            raise anyio.get_cancelled_exc_class()
+
+    async with typing_signs(Leaky(), HERE, "instant", RULES, ManualClock()) as signs:
+        await anyio.wait_all_tasks_blocked()
+    assert signs.shown.is_set()
+
+
 async def test_a_turn_that_never_ends_stops_typing() -> None:
     screen, clock = Screen(), ManualClock()
     async with typing_signs(screen, HERE, "instant", TypingRules(every=6.0, longest=30.0), clock):
