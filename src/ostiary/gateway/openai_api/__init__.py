@@ -1,4 +1,4 @@
-"""`POST /v1/chat/completions` and `GET /v1/models` as OpenAI's clients speak them.
+"""Chat completions, responses and models as OpenAI's clients speak them: `openai_pages`.
 
-Parse (request), translate (submission), run (endpoint), and render whole (render) or streamed (stream, narration).
+Parse (request, responses_request), translate (submission), run (answering), render whole or streamed (render, responses_render).
 """

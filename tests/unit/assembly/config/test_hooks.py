@@ -7,7 +7,7 @@ import pytest
 from ostiary.assembly.config.edit import render
 from ostiary.assembly.config.load import examine
 from ostiary.assembly.config.secret import LiteralSecret, Reference
-from ostiary.assembly.hooks import compile_hooks
+from ostiary.assembly.hook_rules import compile_hooks
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.messages import Address
 
