@@ -19,7 +19,7 @@ class HookDoor:
         self._made: Hooks | None = None
 
     def page(self, path: str) -> "App | None":
-        """What serves this path, None if no hook does. Hooks prove their own callers: ask after `check_place`, before `identify`."""
+        """What serves this path, if a hook does. Hooks prove their own callers: ask after `check_place`, before `identify`."""
         hooks = self._house.newest.live.current.config.hooks
         if not hooks.enabled or not path.startswith(f"{hooks.path.rstrip('/')}/"):
             return None
