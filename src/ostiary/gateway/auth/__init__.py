@@ -15,7 +15,7 @@ from ostiary.gateway.auth.callers import (
 from ostiary.gateway.auth.gate import Gate, caller_of, require
 from ostiary.gateway.auth.headers import download_headers, security_headers
 from ostiary.gateway.auth.place import is_local, is_loopback_host
-from ostiary.gateway.auth.rules import AccessRules, FailureRules
+from ostiary.gateway.auth.rules import AccessRules, FailureRules, failure_rules
 from ostiary.gateway.auth.secret import check_secret_strength
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "caller_of",
     "check_secret_strength",
     "download_headers",
+    "failure_rules",
     "is_local",
     "is_loopback_host",
     "may_grant",

@@ -8,7 +8,7 @@ from ostiary.gateway.auth import place
 from ostiary.gateway.auth.admission import Admission
 from ostiary.gateway.auth.callers import Caller, Connect, NeedsPairing, Refused, narrowed, of_device, owner
 from ostiary.gateway.auth.cookies import cookie_of
-from ostiary.gateway.auth.desk import DeviceDesk
+from ostiary.gateway.auth.desk import DEVICE_TOKEN, DeviceDesk
 from ostiary.gateway.auth.failures import FailureBudget
 from ostiary.gateway.auth.housekeeping import Housekeeping
 from ostiary.gateway.auth.owner_secret import OwnerSecret
@@ -149,7 +149,7 @@ class Gate:
             raise ApiError(403, "Send the header 'X-Ostiary: 1'.", code="csrf")
 
     def _device(self, given: str) -> Caller | None:
-        if self.books is None or not given:
+        if self.books is None or not given.startswith(DEVICE_TOKEN):
             return None
         hashed = digest(given)
         found = self.books.reads.devices.by_secret(hashed, self.now())

@@ -18,6 +18,13 @@ class FailureRules:
     addresses: int = 2048
 
 
+def failure_rules(*, max_attempts: int, window_ms: int, lockout_ms: int) -> FailureRules:
+    """From `gateway.auth.rateLimit`. All addresses together may try twenty times as often as one."""
+    return FailureRules(
+        attempts=max_attempts, window=window_ms / 1000, lockout=lockout_ms / 1000, attempts_of_all=20 * max_attempts
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessRules:
     """`hosts`: names and addresses, in lower case and without a port, that a Host header may carry besides loopback and the

@@ -1,5 +1,5 @@
 from ostiary.gateway.auth.failures import FailureBudget
-from ostiary.gateway.auth.rules import FailureRules
+from ostiary.gateway.auth.rules import FailureRules, failure_rules
 
 RULES = FailureRules(attempts=3, window=60.0, lockout=300.0, attempts_of_all=10, addresses=8)
 
@@ -58,3 +58,8 @@ def test_stricter_rules_count_at_once() -> None:
     rules[0] = FailureRules(attempts=2)
     budget.count("a")
     assert budget.wait("a") > 0
+
+
+def test_the_configuration_counts_in_milliseconds() -> None:
+    rules = failure_rules(max_attempts=5, window_ms=60_000, lockout_ms=300_000)
+    assert (rules.attempts, rules.window, rules.lockout, rules.attempts_of_all) == (5, 60.0, 300.0, 100)
