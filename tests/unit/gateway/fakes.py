@@ -17,9 +17,13 @@ from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import Address, InboundMessage, UserId
 from ostiary.contracts.model import ModelChoice, ModelFacts, ModelRef, Usage
 from ostiary.core.routing.feed import Feed
-from ostiary.gateway.app import build_app
+from ostiary.gateway.app import Door, api_session
 from ostiary.gateway.asgi import App
+from ostiary.gateway.auth import Gate
+from ostiary.gateway.house import House
 from ostiary.gateway.limits import Limits
+from ostiary.gateway.openai_api.choosing import Desk
+from ostiary.gateway.openai_api.pages import openai_pages
 
 TOKEN = "a-token-for-tests"
 OWNER_LABEL = Label(trust=Trust.OWNER)
@@ -188,6 +192,35 @@ class Reply:
         return "".join(delta.get("content") or "" for delta in deltas)
 
 
+def build_app(
+    engine: FakeEngine,
+    *,
+    token: Callable[[], str] = lambda: TOKEN,
+    run_token: str = "",
+    limits: Limits | None = None,
+    monotonic: Callable[[], float] = lambda: 0.0,
+) -> App:
+    """A door with OpenAI's pages and the command line's."""
+    limits = limits or Limits()
+    house = House(engine=engine, store=None, facts=lambda: {"version": "1"}, limits=limits)
+    desk = Desk(
+        engine=engine,
+        catalogue=FakeCatalogue(),
+        agents=lambda: ("main", "home"),
+        session_for=api_session,
+        limits=limits,
+        now=lambda: 1_800_000_000.0,
+    )
+    own: dict[str, Mapping[str, App]] = {
+        "/v1/ostiary/status": {"GET": house.status},
+        "/v1/ostiary/sessions": {"GET": house.sessions},
+        "/v1/ostiary/session": {"GET": house.session},
+        "/v1/ostiary/stop": {"POST": house.stop},
+    }
+    gate = Gate(token, limits, monotonic, run_token)
+    return Door(gate, pages={**own, **openai_pages(desk, lambda name: True)}, limits=limits)
+
+
 class Client:
     """Calls the door directly. `leave` hangs up."""
 
@@ -195,16 +228,7 @@ class Client:
         self, engine: FakeEngine | None = None, *, limits: Limits | None = None, monotonic: Callable[[], float] = lambda: 0.0
     ) -> None:
         self.engine = engine or FakeEngine()
-        self.app: App = build_app(
-            self.engine,
-            token=lambda: TOKEN,
-            catalogue=FakeCatalogue(),
-            agents=lambda: ("main", "home"),
-            facts=lambda: {"version": "1"},
-            limits=limits,
-            now=lambda: 1_800_000_000.0,
-            monotonic=monotonic,
-        )
+        self.app: App = build_app(self.engine, limits=limits, monotonic=monotonic)
         self.leave = anyio.Event()
 
     async def call(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None) -> Reply:

@@ -1,16 +1,13 @@
 """`POST /v1/chat/completions`."""
 
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 from ostiary.contracts.engine import Outcome
 from ostiary.contracts.records import dataclass
-from ostiary.gateway.asgi import App, Receive, Scope, Send, read_body
+from ostiary.gateway.asgi import Receive, Scope, Send, read_body
 from ostiary.gateway.openai_api import render
 from ostiary.gateway.openai_api.answering import Exchange
-from ostiary.gateway.openai_api.choosing import NAME as NAME
-from ostiary.gateway.openai_api.choosing import Desk
+from ostiary.gateway.openai_api.choosing import NAME, Desk
 from ostiary.gateway.openai_api.options import stops_of
 from ostiary.gateway.openai_api.request import Request, parse
 from ostiary.gateway.openai_api.stopping import before_stop
@@ -46,8 +43,3 @@ class _Form:
     @property
     def _model(self) -> str:
         return self.request.model or NAME
-
-
-def Completions(**house: Any) -> App:
-    """As `openai_pages` gives it, for a door that composes its own pages."""
-    return partial(completions, Desk(**house))

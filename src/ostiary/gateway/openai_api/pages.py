@@ -44,14 +44,14 @@ async def _models(desk: Desk, scope: Scope, receive: Receive, send: Send) -> Non
 
 
 async def _model(desk: Desk, scope: Scope, receive: Receive, send: Send) -> None:
-    name = scope["path"].removeprefix(_MODELS)
+    name = scope["path"].partition(_MODELS)[2]
     if name not in desk.names():
         raise ApiError(404, f"There is no model {name[:120]!r}.", code="model_not_found", param="model")
     await respond(send, 200, _row(name))
 
 
 async def _response(desk: Desk, scope: Scope, receive: Receive, send: Send) -> None:
-    await retrieve(desk, scope["path"].removeprefix(_RESPONSES), scope, send)
+    await retrieve(desk, scope["path"].partition(_RESPONSES)[2], scope, send)
 
 
 def _row(name: str) -> dict[str, object]:
