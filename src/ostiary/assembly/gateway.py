@@ -2,7 +2,7 @@
 
 import gc
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from ostiary.core.routing.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from ostiary.adapters.store.sqlite import SqliteReader
+    from ostiary.gateway.tls import Certificate
 
 log = logging.getLogger("ostiary.gateway")
 
@@ -45,13 +46,15 @@ async def open_reader(home: Path) -> AsyncIterator["SqliteReader"]:
         yield reader
 
 
-async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], None], on_progress: Progress | None = None) -> None:
+async def run_gateway(
+    home: Path, port: int | None, on_ready: Callable[[str], None], on_progress: Progress | None = None
+) -> None:
     """Serve until cancelled. `on_ready` is told the address once it listens, `on_progress` how the weights come along.
 
     Installs no signal handlers. Raises as `open_house`, and BadInput for an address that cannot be had."""
+    from ostiary.assembly.door import open_entrance
     from ostiary.assembly.logging import log_to_file
-    from ostiary.gateway.app import build_app
-    from ostiary.gateway.limits import Limits
+    from ostiary.gateway.addresses import host_for
     from ostiary.gateway.run_file import run_file
     from ostiary.gateway.server import serve
 
@@ -61,39 +64,46 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
         log_to_file(
             Path(to.file) if to.file else home / "logs" / "ostiary.log", level=to.level, max_bytes=to.max_bytes, keep=to.keep
         )
-        if not house.token():
-            log.warning("the token cannot be read, so only the command line here gets in; `ostiary doctor` says why")
         with run_file(home) as run:
-            app = build_app(
-                house.engine,
-                token=house.token,
-                run_token=run.token,
-                catalogue=house.catalogue,
-                agents=lambda: house.newest.rules.agents,
-                store=house.store,
-                facts=lambda: _facts(house),
-                limits=Limits(body_bytes=config.gateway.max_body_bytes),
-            )
+            async with open_entrance(house, run_token=run.token) as entrance:
+                # What was made so far lives as long as the process: the collector need not look at it again, and a turn
+                # makes few cycles, so it may look less often.
+                gc.collect()
+                gc.freeze()
+                gc.set_threshold(*GC_THRESHOLDS)
 
-            # What was made so far lives as long as the process: the collector need not look at it again, and a turn makes
-            # few cycles, so it may look less often.
-            gc.collect()
-            gc.freeze()
-            gc.set_threshold(*GC_THRESHOLDS)
+                def ready(url: str) -> None:
+                    run.announce(url)
+                    log.info("version %s listens at %s", __version__, url)
+                    on_ready(url)
+                    group.start_soon(entrance.socket.run)
+                    group.start_soon(entrance.gate.keep_books)
+                    group.start_soon(_warm_up, house, on_progress)
 
-            def ready(url: str) -> None:
-                run.announce(url)
-                log.info("version %s listens at %s", __version__, url)
-                on_ready(url)
-                group.start_soon(_warm_up, house, on_progress)
-
-            await serve(
-                app,
-                port=config.gateway.port if port is None else port,
-                on_ready=ready,
-                drain_seconds=config.gateway.drain_seconds,
-            )
+                await serve(
+                    entrance.app,
+                    host=host_for(config.gateway.bind),
+                    port=config.gateway.port if port is None else port,
+                    tls=_certificate(home, house),
+                    on_ready=ready,
+                    drain_seconds=config.gateway.drain_seconds,
+                    max_frame=config.gateway.max_payload_bytes,
+                )
         group.cancel_scope.cancel()
+
+
+def _certificate(home: Path, house: House) -> "Certificate | None":
+    settings = house.newest.live.current.config.gateway.tls
+    if not settings.enabled:
+        return None
+    from ostiary.gateway import tls
+    from ostiary.gateway.addresses import own_addresses
+
+    if settings.cert_path:
+        return tls.given(Path(settings.cert_path).expanduser(), Path(settings.key_path).expanduser())
+    made = tls.own(home / "tls", ("localhost", *own_addresses()))
+    log.warning("TLS fingerprint (SHA-256): %s", made.fingerprint)
+    return made
 
 
 async def _warm_up(house: House, on_progress: Progress | None) -> None:
@@ -121,15 +131,3 @@ def _log_progress() -> Progress:
             log.info("%s: %d %%", what, percent)
 
     return report
-
-
-def _facts(house: House) -> Mapping[str, object]:
-    problem = house.newest.live.problem
-    return {
-        "version": __version__,
-        "home": str(house.home),
-        "generation": house.newest.rules.generation,
-        "config_problem": str(problem) if problem is not None else "",
-        "agents": list(house.newest.rules.agents),
-        "commands": [command.name for command in house.host.commands.all()],
-    }

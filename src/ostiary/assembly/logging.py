@@ -23,7 +23,8 @@ _SECRETS = re.compile(
     r"|\b(?:sk|pk|rk|xox[a-z]|gh[pousr])[-_][A-Za-z0-9_-]{12,}|\bAIza[A-Za-z0-9_-]{20,}"
 )
 _MAX_MESSAGE = 8000
-_QUIET = ("aiohttp", "asyncio", "uvicorn")
+# The server's own words are about strangers' malformed requests and requests cut at the stop; the door says what matters.
+_QUIET = {"aiohttp": logging.WARNING, "asyncio": logging.WARNING, "uvicorn": logging.CRITICAL}
 
 
 def console(*, as_json: bool = False, level: str = "info") -> None:
@@ -64,8 +65,8 @@ def _install(handler: logging.Handler, level: str) -> None:
         old.close()
     root.addHandler(handler)
     root.setLevel(level.upper())
-    for name in _QUIET:
-        logging.getLogger(name).setLevel(logging.WARNING)
+    for name, least in _QUIET.items():
+        logging.getLogger(name).setLevel(least)
 
 
 class _PrivateFile(RotatingFileHandler):

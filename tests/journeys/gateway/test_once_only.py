@@ -149,6 +149,7 @@ def test_a_stuck_model_is_left_to_the_next_start(home: Home, model: Model) -> No
         model.wait_asked()
         assert gateway.end() == 0
         connection.close()
+    assert home.stderr == "warning: 1 turns go on after the next start\n"
     with home.up() as gateway:
         assert gateway.say("hi", "ada", Idempotency_Key="key").text == "whole"
     model.release(gate)

@@ -102,12 +102,17 @@ class Supervisor:
                 yield self
             finally:
                 with anyio.CancelScope(shield=True):
-                    left = await self._lanes.drain(self._drain_seconds)
+                    left = await self.drain()
                 if left:
                     log.warning("%d turns go on after the next start", left)
                 group.cancel_scope.cancel()
         with anyio.CancelScope(shield=True):
             await self._store.release(self._sessions.lease or lease)
+
+    async def drain(self) -> int:
+        """Begin no more turns and let the running ones finish; gives how many do not in time. A second call does not wait."""
+        seconds, self._drain_seconds = self._drain_seconds, 0.0
+        return await self._lanes.drain(seconds)
 
     async def _take_up(self, pending: Pending) -> list[InboxItem]:
         """The inbox in the order it was filled: a command acts on what came before it and on nothing later.
