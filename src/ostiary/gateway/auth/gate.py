@@ -70,10 +70,6 @@ class Gate:
         scope[_CALLER] = caller
         return caller
 
-    def check_token(self, scope: Scope) -> None:
-        """`identify`, for who does not ask who it is."""
-        self.identify(scope)
-
     async def identify_socket(self, scope: Scope, connect: Connect, nonce: str) -> Caller | NeedsPairing | Refused:
         """Who opens a socket. `nonce` is the challenge this very connection was sent; empty: none was. Raises StoreError."""
         try:
