@@ -46,9 +46,7 @@ async def open_reader(home: Path) -> AsyncIterator["SqliteReader"]:
         yield reader
 
 
-async def run_gateway(
-    home: Path, port: int | None, on_ready: Callable[[str], None], on_progress: Progress | None = None
-) -> None:
+async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], None], on_progress: Progress | None = None) -> None:
     """Serve until cancelled. `on_ready` is told the address once it listens, `on_progress` how the weights come along.
 
     Installs no signal handlers. Raises as `open_house`, and BadInput for an address that cannot be had."""

@@ -5,6 +5,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -73,6 +74,10 @@ class House:
     home: Path
     host: Host
     embedded: LazyEmbedded
+    sessions: Sessions
+    lanes: Lanes
+    sources: Sources
+    clock: Clock
 
     def token(self) -> str:
         """The bearer token: the configured one, else the one made at the first start. Empty, which fits nobody, if neither
@@ -85,6 +90,13 @@ class House:
         except OstiaryError:
             return ""
         return made.reveal() if made is not None else ""
+
+    def apply(self, loaded: Loaded) -> int:
+        """Put a configuration in force that was just written or checked; gives its generation. Raises ConfigInvalid."""
+        self.newest.take(replace(loaded, generation=self.newest.live.current.generation + 1), self.sources)
+        if self.newest.live.problem is not None:
+            raise self.newest.live.problem
+        return self.newest.live.current.generation
 
 
 def prepare_home(home: Path) -> CredentialStore:
@@ -132,7 +144,7 @@ async def open_house(
         )
         earlier = await store.sessions(limit=1, include_ephemeral=True)
         first_session = "none of these" if earlier else ""
-        house = _build(home, merged, store, newest, credentials, clock, dict(channels or {}), first_session, embedded)
+        house = _build(home, merged, store, newest, credentials, clock, dict(channels or {}), first_session, sources)
         await stack.enter_async_context(house.engine.running())
         group = await stack.enter_async_context(anyio.create_task_group())
         group.start_soon(embedded.hold)
@@ -153,7 +165,7 @@ def _build(
     clock: SystemClock,
     channels: dict[str, Channel],
     first_session: str,
-    embedded: LazyEmbedded,
+    sources: Sources,
 ) -> House:
     host = Host(channels=channels)
     catalogue = NewestCatalogue(newest)
@@ -243,7 +255,11 @@ def _build(
         environ=environ,
         home=home,
         host=host,
-        embedded=embedded,
+        embedded=sources.embedded,
+        sessions=sessions,
+        lanes=lanes,
+        sources=sources,
+        clock=clock,
     )
 
 

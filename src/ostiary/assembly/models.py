@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ostiary.assembly.config.agents import ModelSetting
     from ostiary.assembly.config.providers import Provider
     from ostiary.assembly.config.schema import Config
+    from ostiary.assembly.embedded import LazyEmbedded
 
 Lend = Callable[[], str]
 
@@ -41,7 +42,7 @@ class Sources:
     environ: Mapping[str, str]
     credentials: "CredentialStore"
     egress: "Egress"
-    embedded: Wire
+    embedded: "LazyEmbedded"
     clock: Clock
     state: Path
 

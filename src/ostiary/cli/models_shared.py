@@ -36,11 +36,10 @@ def home() -> Path:
 def load_models() -> "tuple[Loaded, Models]":
     """The configuration and the models of it, as the gateway would build them. Calls nobody."""
     from ostiary.adapters.egress import Egress
-    from ostiary.adapters.models.embedded.client import Embedded
-    from ostiary.adapters.models.embedded.weights import weights_directory
     from ostiary.assembly.config.literals import open_credentials
     from ostiary.assembly.config.load import load
     from ostiary.assembly.config.secret import environment
+    from ostiary.assembly.embedded import LazyEmbedded
     from ostiary.assembly.machine import SystemClock
     from ostiary.assembly.models import Sources, build_models
 
@@ -50,7 +49,7 @@ def load_models() -> "tuple[Loaded, Models]":
         environ=environment(loaded.config.env, os.environ, credentials),
         credentials=credentials,
         egress=Egress(),
-        embedded=Embedded(weights_directory()),
+        embedded=LazyEmbedded(os.environ),
         clock=SystemClock(),
         state=home() / PROFILE_STATE,
     )

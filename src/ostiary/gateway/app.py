@@ -1,27 +1,23 @@
-"""The HTTP door: every request passes the gate, then finds its page or does not. Plain ASGI, composed of functions."""
+"""The door. One order for every request: is it sent to us (host, origin), is it open to all, who is it, is there room, where to.
+
+Sizes and times of bodies are bounded where they are read. A socket passes the same first step and says who it is itself.
+"""
 
 import logging
-import time
 from collections.abc import Callable, Mapping
-from functools import partial
 
-from ostiary.contracts.engine import Engine
 from ostiary.contracts.errors import OstiaryError
 from ostiary.contracts.identity import SessionKey
-from ostiary.contracts.model import ModelCatalogue
-from ostiary.contracts.store import Store
 from ostiary.core.routing.scopes import api_scope
 from ostiary.gateway.asgi import App, ClientGone, Event, Receive, Scope, Send, refuse, respond
 from ostiary.gateway.auth import Gate
 from ostiary.gateway.errors import ApiError, from_error
-from ostiary.gateway.house import House
 from ostiary.gateway.limits import Limits
-from ostiary.gateway.openai_api.endpoint import NAME, Completions
-from ostiary.gateway.openai_api.submission import SessionFor
 
 _log = logging.getLogger(__name__)
 
 Pages = Mapping[str, Mapping[str, App]]
+"""Path, method, page. A path that ends with `*` stands for all that begin like it."""
 
 
 def api_session(agent: str, user: str) -> SessionKey:
@@ -29,47 +25,44 @@ def api_session(agent: str, user: str) -> SessionKey:
     return SessionKey(agent, api_scope(user))
 
 
-def build_app(
-    engine: Engine,
-    *,
-    token: Callable[[], str],
-    run_token: str = "",
-    catalogue: ModelCatalogue,
-    agents: Callable[[], tuple[str, ...]] = lambda: ("main",),
-    session_for: SessionFor = api_session,
-    store: Store | None = None,
-    facts: Callable[[], Mapping[str, object]] = dict,
-    limits: Limits | None = None,
-    now: Callable[[], float] = time.time,
-    monotonic: Callable[[], float] = time.monotonic,
-) -> App:
-    """The door onto `engine`. `token` is asked at each request: a new one counts at once. For `run_token` see run_file."""
-    limits = limits or Limits()
-    house = House(engine=engine, store=store, facts=facts, limits=limits)
-    completions = Completions(engine=engine, catalogue=catalogue, agents=agents, session_for=session_for, limits=limits, now=now)
-    pages: Pages = {
-        "/v1/chat/completions": {"POST": completions},
-        "/v1/models": {"GET": partial(_models, catalogue, agents)},
-        "/v1/ostiary/status": {"GET": house.status},
-        "/v1/ostiary/sessions": {"GET": house.sessions},
-        "/v1/ostiary/session": {"GET": house.session},
-        "/v1/ostiary/stop": {"POST": house.stop},
-    }
-    return _Door(pages, Gate(token, limits, monotonic, run_token), limits)
+async def healthz(scope: Scope, receive: Receive, send: Send) -> None:
+    await respond(send, 200, {"status": "ok"})
 
 
-class _Door:
-    """Only the exact path `/healthz` is open; everything else needs the token before its path is even looked at."""
+class Door:
+    """`open_pages` are for everybody and check for themselves; `find_open` finds more of those by path (the web app's files,
+    webhooks). `pages` are for whom the gate knows. Everything is also reachable below `base`, where a proxy may put us."""
 
-    def __init__(self, pages: Pages, gate: Gate, limits: Limits) -> None:
-        self._pages = pages
+    def __init__(
+        self,
+        gate: Gate,
+        *,
+        pages: Pages,
+        open_pages: Pages | None = None,
+        find_open: Callable[[str], App | None] = lambda path: None,
+        socket: App | None = None,
+        base: str = "/",
+        limits: Limits | None = None,
+    ) -> None:
         self._gate = gate
-        self._limits = limits
+        self._open = _Table({"/healthz": {"GET": healthz, "HEAD": healthz}, **(open_pages or {})})
+        self._pages = _Table(pages)
+        self._find_open = find_open
+        self._socket = socket
+        self._base = "/" + base.strip("/")
+        self._limits = limits or Limits()
         self._serving = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
+        match scope["type"]:
+            case "http":
+                await self._http(scope, receive, send)
+            case "websocket":
+                await self._websocket(scope, receive, send)
+            case _:
+                return
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._serving += 1
         answered = _Answered(send)
         try:
@@ -89,20 +82,55 @@ class _Door:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._gate.check_place(scope)
-        path: str = scope["path"]
-        if path == "/healthz" and scope["method"] in ("GET", "HEAD"):
-            await respond(send, 200, {"status": "ok"})
-            return
-        self._gate.check_token(scope)
-        if self._serving > self._limits.requests:
-            raise ApiError(503, "Too many requests at once.", code="busy", retry_after=1)
-        methods = self._pages.get(path)
-        if methods is None:
+        path, method = self._path(scope), scope["method"]
+        page = self._open.page(path, method) or self._find_open(scope["path"])
+        if page is None:
+            self._gate.identify(scope)
+            if self._serving > self._limits.requests:
+                raise ApiError(503, "Too many requests at once.", code="busy", retry_after=1)
+            page = self._pages.page(path, method)
+        if page is None:
             raise ApiError(404, f"There is nothing at {path[:200]}.", code="not_found")
-        page = methods.get(scope["method"])
+        await page(scope, receive, send)
+
+    async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self._gate.check_place(scope)
+            if self._socket is None or self._path(scope) not in ("/", "/ws"):
+                raise ApiError(404, "There is no socket here.", code="not_found")
+        except ApiError as error:
+            from ostiary.gateway.socket.line import refuse as refuse_socket
+
+            await receive()
+            await refuse_socket(receive, send, error.status, error.message)
+            return
+        await self._socket(scope, receive, send)
+
+    def _path(self, scope: Scope) -> str:
+        path: str = scope["path"]
+        if self._base != "/" and (path == self._base or path.startswith(self._base + "/")):
+            return path[len(self._base) :] or "/"
+        return path
+
+
+class _Table:
+    """Exact paths first; no path is normalised, so there is one spelling of each."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._exact = {path: methods for path, methods in pages.items() if not path.endswith("*")}
+        self._prefixes = tuple((path[:-1], methods) for path, methods in pages.items() if path.endswith("*"))
+
+    def page(self, path: str, method: str) -> App | None:
+        """None if there is no such path. Raises ApiError 405."""
+        methods = self._exact.get(path)
+        if methods is None:
+            methods = next((found for prefix, found in self._prefixes if path.startswith(prefix)), None)
+        if methods is None:
+            return None
+        page = methods.get(method)
         if page is None:
             raise ApiError(405, f"Use {' or '.join(methods)} here.", code="method_not_allowed")
-        await page(scope, receive, send)
+        return page
 
 
 class _Answered:
@@ -120,13 +148,3 @@ class _Answered:
 async def _refuse(receive: Receive, answered: _Answered, error: ApiError) -> None:
     if not answered.has_begun:
         await refuse(receive, answered, error)
-
-
-async def _models(
-    catalogue: ModelCatalogue, agents: Callable[[], tuple[str, ...]], scope: Scope, receive: Receive, send: Send
-) -> None:
-    """Agents first: talking to one is what this door is for. Then the models a call may name."""
-    names = [NAME, *(f"{NAME}/{agent}" for agent in agents())]
-    names += [str(facts.ref) for facts in catalogue.choices(agents()[0])]
-    rows = [{"id": name, "object": "model", "created": 0, "owned_by": name.partition("/")[0]} for name in dict.fromkeys(names)]
-    await respond(send, 200, {"object": "list", "data": rows})

@@ -14,9 +14,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from ostiary.contracts.errors import BadInput
 from ostiary.gateway.addresses import EVERYWHERE, LOOPBACK
 from ostiary.gateway.asgi import App
+from ostiary.gateway.socket.lazy import socket_wire
 from ostiary.gateway.tls import Certificate
 
-WEBSOCKETS = "none"
 HEAD_BYTES = 65_536
 
 
@@ -77,7 +77,7 @@ async def serve(
     config = uvicorn.Config(
         app,
         http=_Heads,
-        ws=WEBSOCKETS,
+        ws=socket_wire,  # type: ignore[arg-type]
         ws_max_size=max_frame,
         ws_per_message_deflate=False,
         ws_ping_interval=None,

@@ -113,6 +113,9 @@ class Profiles:
         """The provider's profiles as listed, whatever their standing."""
         return tuple(profile for profile in self._profiles.values() if profile.provider == provider)
 
+    def every(self) -> tuple[Profile, ...]:
+        return tuple(self._profiles.values())
+
     def find(self, profile_id: str) -> Profile:
         """Raises BadInput with the known ids."""
         found = self._profiles.get(profile_id)

@@ -85,6 +85,10 @@ class Lanes:
     def parked(self) -> int:
         return sum(1 for seat in self._seats.values() if seat.parked)
 
+    def seats(self) -> tuple[Seat, ...]:
+        """Of every session that is at something."""
+        return tuple(self._seats.values())
+
     def seat_of(self, key: SessionKey) -> Seat | None:
         return self._seats.get(key)
 

@@ -15,6 +15,7 @@ _PLACEHOLDERS = frozenset(
         "yourapikey", "yourapikeyhere", "ostiary", "openclaw", "letmein", "admin", "qwerty", "generatearandomtoken",
     }
 )  # fmt: skip
+_TEMPLATES = ("changeme", "replaceme", "placeholder", "your", "insert", "generate")
 _SHORTEST = {"token": 16, "password": 8}
 _FEWEST_DIFFERENT = 5
 _DIGITS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
@@ -48,6 +49,13 @@ def same_digest(given: bytes, kept: bytes) -> bool:
 
 def is_blank(secret: str) -> bool:
     return secret.strip().lower() in _NEVER
+
+
+def is_template(secret: str) -> bool:
+    """Empty, or what a template leaves for somebody to replace: it was never meant to be a secret."""
+    bare = "".join(letter for letter in secret.lower() if letter.isalnum())
+    bracketed = secret[:1] + secret[-1:] in ("<>", "{}", "[]") or "${" in secret
+    return is_blank(secret) or bracketed or (bare in _PLACEHOLDERS and bare.startswith(_TEMPLATES))
 
 
 def check_secret_strength(secret: str, kind: Literal["token", "password"] = "token") -> str:

@@ -115,10 +115,14 @@ class Socket:
                 await self._read(connection, receive)
         finally:
             line.on_shutdown = None
-            self.hub.leave(connection)
             connection.let_go()
+            with anyio.move_on_after(self._limits.close_seconds, shield=True):
+                if connection.closing is not None:
+                    await connection.outgoing.flushed()
+            connection.outgoing.end()
+            self.hub.leave(connection)
         if connection.closing is not None:
-            with anyio.CancelScope(shield=True), anyio.move_on_after(self._limits.close_seconds):
+            with anyio.move_on_after(self._limits.close_seconds, shield=True):
                 await line.close(*connection.closing)
 
     async def _read(self, connection: Connection, receive: Receive) -> None:
@@ -197,7 +201,7 @@ class Socket:
         )
 
     def _start(self, write: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        if self._is_running_now:
+        if self.hub.is_running:
             self.hub.group.start_soon(write)
 
     def _is_running(self, session: str) -> bool:

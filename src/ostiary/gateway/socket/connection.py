@@ -50,6 +50,5 @@ class Connection:
 
     def let_go(self) -> None:
         """Nobody waits for these any more. What has an effect finishes all the same."""
-        self.outgoing.end()
         for scope in list(self.in_flight.values()):
             scope.cancel()

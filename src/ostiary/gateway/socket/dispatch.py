@@ -19,14 +19,17 @@ from ostiary.gateway.socket.hub import Hub
 
 log = logging.getLogger("ostiary.socket")
 
+# Known to the protocol, served by parts that this gateway does not have.
+_ABSENT = frozenset({"poll", "sessions.compact", "channels.login", "channels.logout", "channels.start", "channels.stop"})
+_ABSENT_GROUPS = ("skills.", "cron.", "approvals.", "node.")
+
 
 class Dispatch:
     """`take` never waits and never raises: whatever a client sends gets a response, or ends its own connection."""
 
     def __init__(self, methods: Mapping[str, Method], services: Services, hub: Hub, once: Once) -> None:
-        self._methods = {
-            name: method for name, method in methods.items() if not method.needs or getattr(services, method.needs) is not None
-        }
+        self._methods = {name: method for name, method in methods.items() if _has(services, method)}
+        self._absent = _ABSENT | (methods.keys() - self._methods.keys())
         self._services = services
         self._hub = hub
         self._once = once
@@ -123,7 +126,13 @@ class Dispatch:
     def _unknown(self, name: str) -> MethodError:
         if name == "connect":
             return MethodError("CONFLICT", "This socket is connected already.")
+        if name in self._absent or name.startswith(_ABSENT_GROUPS):
+            return MethodError("UNAVAILABLE", f"This gateway does not serve {name[:80]}.")
         return MethodError("UNKNOWN_METHOD", f"There is no method {name[:80]!r}.", hint="hello-ok lists the methods there are.")
+
+
+def _has(services: Services, method: Method) -> bool:
+    return not method.needs or getattr(services, method.needs) is not None
 
 
 async def _encoded(method: Method, call: Call[Any]) -> bytes:

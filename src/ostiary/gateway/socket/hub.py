@@ -84,6 +84,7 @@ class Hub:
         self._has_presence_changed = anyio.Event()
         self._is_busy = anyio.Event()
         self._is_watched = anyio.Event()
+        self._has_left = anyio.Event()
         self._group: TaskGroup | None = None
         self._revoked: deque[tuple[int, str]] = deque(maxlen=_REVOKED)
         self.revoked = 0
@@ -106,8 +107,16 @@ class Hub:
                 for connection in list(self.audience.everybody):
                     self.goodbye(connection)
                     connection.close(1012, "the gateway stops")
+                with anyio.move_on_after(self.limits.close_seconds, shield=True):
+                    while self.audience.everybody:
+                        self._has_left = anyio.Event()
+                        await self._has_left.wait()
                 self._group = None
                 group.cancel_scope.cancel()
+
+    @property
+    def is_running(self) -> bool:
+        return self._group is not None
 
     @property
     def group(self) -> TaskGroup:
@@ -131,6 +140,7 @@ class Hub:
     def leave(self, connection: Connection) -> None:
         self.audience.leave(connection)
         self.runs.left(connection)
+        self._has_left.set()
         others = any(each.instance == connection.instance for each in self.audience.everybody)
         if not others and self.presence.left(connection.instance):
             self.presence_changed()

@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import anyio
+
 from ostiary.contracts.records import dataclass
 from ostiary.gateway.protocol.frames import event_frame
 from ostiary.gateway.socket.line import Line, LineGone
@@ -34,6 +36,7 @@ class Outgoing:
         self._queue: deque[_Waiting] = deque()
         self._writing = False
         self._ended = False
+        self._quiet: anyio.Event | None = None
         self.seq = 0
         self.size = 0
         self.skipped = 0
@@ -48,6 +51,12 @@ class Outgoing:
     def skip_number(self) -> None:
         """Something was lost that this client should have seen: the gap tells it so."""
         self.seq += 1
+
+    async def flushed(self) -> None:
+        """Until nothing waits. The caller sets the time limit."""
+        while self._writing and not self._ended:
+            self._quiet = anyio.Event()
+            await self._quiet.wait()
 
     def end(self) -> None:
         """Nothing more is sent or kept."""
@@ -96,6 +105,8 @@ class Outgoing:
             self.end()
         finally:
             self._writing = False
+            if self._quiet is not None:
+                self._quiet.set()
 
     def _numbered(self, waiting: _Waiting) -> bytes:
         return event_frame(waiting.head, self.seq + 1) if waiting.is_event else waiting.head

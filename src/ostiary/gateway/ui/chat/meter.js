@@ -29,7 +29,7 @@ export const Meter = ({ conversation }) => {
   const label = room ? `${Math.round(part * 100)} % of the context used, cost ${cost(usage.cost)}` : `cost ${cost(usage.cost)}`;
   return html`
     <div class="meter" ref=${ref}>
-      <button type="button" class="chip" aria-expanded=${isOpen} aria-label=${label} title=${label} onClick=${() => setOpen(!isOpen)}><${Ring} part=${part} /><span class="wide-only">${usage.cost ? cost(usage.cost) : short(tokensOf(usage))}</span></button>
+      <button type="button" class="chip" aria-expanded=${isOpen} aria-label=${label} title=${label} onClick=${() => setOpen(!isOpen)}><${Ring} part=${part} /><span class="wide-only">${usage.cost ? cost(usage.cost) : tokensOf(usage) ? short(tokensOf(usage)) : ""}</span></button>
       ${isOpen &&
       html`<div class="card-pop" role="dialog" aria-label="Context and cost">
         <h3>Context</h3>

@@ -81,6 +81,8 @@ export const Transcript = ({ conversation, onBranch, onRetry, onEditAgain, onSug
   }, [conversation, conversation.isLoaded]);
   useEffect(() => {
     const watcher = new ResizeObserver(() => {
+      // The last report may come after the page has gone on.
+      if (!box.current) return;
       if (held.current) {
         box.current.scrollTop = box.current.scrollHeight - held.current;
         held.current = null;

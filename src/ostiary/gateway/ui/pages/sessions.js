@@ -6,6 +6,7 @@ import { html, useEffect, useLoad, useState } from "../lib.js";
 import { Badge, Empty, ErrorNote, Menu, Page, Spinner } from "../parts/basics.js";
 import { go, link } from "../router.js";
 import { askDelete, askRename } from "../chat/sidebar.js";
+import { Styles } from "./styles.js";
 import { Timeline } from "./timeline.js";
 
 const originOf = (session) => {
@@ -30,20 +31,21 @@ const List = () => {
     <label class="filter"><${Icon} name="search" size=${15} /><input type="search" placeholder="Find" aria-label="Find a session" value=${query} onInput=${(e) => setQuery(e.target.value)} /></label>
     <label class="check"><input type="checkbox" checked=${isAll} onChange=${(e) => setAll(e.target.checked)} /> with single calls</label>`;
   return html`
+    <${Styles} name="pages" /><${Styles} name="timeline" />
     <${Page} title="Sessions" about="Every conversation with the assistant, wherever it is held. Open one to see each of its events." actions=${actions}>
       <${ErrorNote} error=${error} onRetry=${again} />
       ${loading && !value && html`<${Spinner} />`}
       ${value && !rows.length && html`<${Empty} icon="sessions" title=${wanted ? "Nothing found" : "No conversations yet"}>${wanted ? "Try other words." : html`Say something in the <a href=${link("chat")}>chat</a>.`}<//>`}
       ${rows.length > 0 &&
       html`<div class="card table-scroll"><table class="grid-table">
-        <thead><tr><th>Conversation</th><th>From</th><th>State</th><th class="n">Events</th><th>Used</th><th><span class="hidden">Actions</span></th></tr></thead>
+        <thead><tr><th>Conversation</th><th class="wide-only">From</th><th class="wide-only">State</th><th class="n wide-only">Events</th><th>Used</th><th><span class="hidden">Actions</span></th></tr></thead>
         <tbody>
           ${rows.map(
             (s) => html`<tr key=${s.key}>
               <td class="wide"><a class="cover" href=${link("sessions", s.key)}>${titleOf(s)}</a><small class="key muted">${s.key}</small></td>
-              <td>${originOf(s)}</td>
-              <td>${s.running ? html`<${Badge} kind="accent">running<//>` : s.waitingFor ? html`<${Badge} kind="warn">waits: ${s.waitingFor}<//>` : s.queued ? html`<${Badge}>${s.queued} queued<//>` : html`<span class="muted">idle</span>`}</td>
-              <td class="n">${number(s.events)}</td>
+              <td class="wide-only">${originOf(s)}</td>
+              <td class="wide-only">${s.running ? html`<${Badge} kind="accent">running<//>` : s.waitingFor ? html`<${Badge} kind="warn">waits: ${s.waitingFor}<//>` : s.queued ? html`<${Badge}>${s.queued} queued<//>` : html`<span class="muted">idle</span>`}</td>
+              <td class="n wide-only">${number(s.events)}</td>
               <td title=${moment(s.updatedAt)} class="nowrap">${since(s.updatedAt)}</td>
               <td><${Menu} label=${`More about ${titleOf(s)}`} items=${[
                 { label: "Open the chat", icon: "chat", run: () => go("chat", s.key) },

@@ -154,8 +154,8 @@ export const Timeline = ({ sessionKey, turn }) => {
   const events = value?.events ?? [];
   const actions = html`<a class="button" href=${link("sessions")}>All sessions</a><a class="button primary" href=${link("chat", sessionKey)}><${Icon} name="chat" size=${16} /> Open the chat</a>`;
   return html`
-    <${Styles} name="timeline" />
-    <${Page} title=${titleOf(session)} about=${sessionKey} actions=${actions}>
+    <${Styles} name="pages" /><${Styles} name="timeline" />
+    <${Page} isNamed title=${titleOf(session)} about=${sessionKey} actions=${actions}>
       <${ErrorNote} error=${error} onRetry=${again} />
       ${loading && !value && html`<${Spinner} />`}
       ${value && !events.length && html`<${Empty} icon="clock" title="Nothing happened here yet">What is said here leaves a line for every step.<//>`}

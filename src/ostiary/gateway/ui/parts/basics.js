@@ -170,8 +170,9 @@ export const CopyButton = ({ text, label = "Copy" }) => {
   return html`<button type="button" class="icon-button small" aria-label=${label} title=${label} onClick=${copy}><${Icon} name=${isDone ? "check" : "copy"} size=${15} /></button>`;
 };
 
-export const Page = ({ title, about, actions, children }) => html`
-  <main class="page" tabindex="-1">
+/** `isNamed`: the title says more than the name of the page, so it is shown on a phone, too. */
+export const Page = ({ title, about, actions, children, isNamed = false }) => html`
+  <main class=${cls("page", isNamed && "named")} tabindex="-1">
     <header class="page-head"><div><h1>${title}</h1>${about && html`<p class="muted">${about}</p>`}</div><div class="page-actions">${actions}</div></header>
     ${children}
   </main>`;

@@ -1,0 +1,219 @@
+"""Builds the door of a house: the gate with its books, the pages, the sockets, the web app."""
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ostiary import __version__
+from ostiary.adapters.gateway_db import SharedGatewayDb, open_gateway_db
+from ostiary.assembly.config.secret import resolve
+from ostiary.assembly.hooks import HookDoor
+from ostiary.assembly.house import STORE, STORE_KEY, House
+from ostiary.contracts.errors import BadInput, OstiaryError
+from ostiary.contracts.records import dataclass
+from ostiary.gateway.addresses import own_addresses
+from ostiary.gateway.app import Door, Pages, api_session
+from ostiary.gateway.asgi import App
+from ostiary.gateway.auth import AccessRules, FailureRules, Gate, check_secret_strength
+from ostiary.gateway.auth.pages import auth_pages
+from ostiary.gateway.auth.secret import is_template
+from ostiary.gateway.blobs import PATH as BLOBS
+from ostiary.gateway.blobs import Blobs
+from ostiary.gateway.house import House as OwnPages
+from ostiary.gateway.limits import Limits
+from ostiary.gateway.openai_api.choosing import Desk
+from ostiary.gateway.openai_api.pages import openai_pages
+from ostiary.gateway.socket.lazy import LateSocket
+from ostiary.gateway.ui import ui_pages
+
+if TYPE_CHECKING:
+    from ostiary.gateway.socket.app import Socket
+
+log = logging.getLogger("ostiary.gateway")
+
+GATEWAY_DB = Path("gateway.db")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrance:
+    """The door and what must run beside it: the sockets and the books."""
+
+    app: Door
+    gate: Gate
+    socket: LateSocket
+
+
+@asynccontextmanager
+async def open_entrance(house: House, *, run_token: str) -> AsyncIterator[Entrance]:
+    """Raises BadInput for a token that protects nobody, StoreError."""
+    check_token(house)
+    from ostiary.adapters.store.sqlite import load_or_create_key
+
+    key = load_or_create_key(house.home / STORE_KEY, unlocks=(house.home / STORE,))
+    async with open_gateway_db(house.home / GATEWAY_DB, key) as books:
+        yield _entrance(house, books, run_token)
+
+
+def check_token(house: House) -> None:
+    """A placeholder never opens a door. A weak token is said once while only this machine can try it, and refused beyond."""
+    token = house.token()
+    problem = check_secret_strength(token)
+    if not problem:
+        return
+    if is_template(token) or house.newest.live.current.config.gateway.bind != "loopback":
+        raise BadInput(f"gateway.auth.token cannot be used. {problem}", hint="Remove it: a good one is made at the next start.")
+    log.warning("gateway.auth.token is weak. %s", problem)
+
+
+def _entrance(house: House, books: SharedGatewayDb, run_token: str) -> Entrance:
+    config = house.newest.live.current.config
+    limits = Limits(body_bytes=config.gateway.max_body_bytes)
+    gate = Gate(
+        house.token,
+        limits,
+        run_token=run_token,
+        password=lambda: _password(house),
+        rules=lambda: access_rules(house),
+        failure_rules=lambda: _failure_rules(house),
+        books=books,
+    )
+    base = config.gateway.control_ui.base_path
+    ui = ui_pages(base, enabled=config.gateway.control_ui.enabled)
+    hooks = HookDoor(house, gate)
+
+    def find_open(path: str) -> App | None:
+        return ui if ui.owns(path) else hooks.page(path)
+
+    socket = LateSocket(lambda: _socket(house, gate, books))
+    app = Door(
+        gate,
+        pages=_pages(house, limits),
+        open_pages=auth_pages(gate),
+        find_open=find_open,
+        socket=socket,
+        base=base,
+        limits=limits,
+    )
+    return Entrance(app=app, gate=gate, socket=socket)
+
+
+def _pages(house: House, limits: Limits) -> Pages:
+    own = OwnPages(engine=house.engine, store=house.store, facts=lambda: facts_of(house), limits=limits)
+    blobs = Blobs(store=house.store)
+    desk = Desk(
+        engine=house.engine,
+        catalogue=house.catalogue,
+        agents=lambda: house.newest.rules.agents,
+        session_for=api_session,
+        limits=limits,
+        now=house.clock.now,
+        store=house.store,
+    )
+
+    def is_on(name: str) -> bool:
+        endpoints = house.newest.live.current.config.gateway.http.endpoints
+        return endpoints.responses.enabled if name == "responses" else endpoints.chat_completions.enabled
+
+    return {
+        **openai_pages(desk, is_on),
+        BLOBS: {"POST": blobs.put},
+        f"{BLOBS}/*": {"GET": blobs.get, "HEAD": blobs.get},
+        "/v1/ostiary/status": {"GET": own.status},
+        "/v1/ostiary/sessions": {"GET": own.sessions},
+        "/v1/ostiary/session": {"GET": own.session},
+        "/v1/ostiary/stop": {"POST": own.stop},
+    }
+
+
+def _socket(house: House, gate: Gate, books: SharedGatewayDb) -> "Socket":
+    from ostiary.assembly.desks import ConfigurationAtDesk, ModelsAtDesk, SessionsAtDesk
+    from ostiary.gateway.auth.sockets import SocketDevices, SocketMemory, socket_gate
+    from ostiary.gateway.methods.services import Services
+    from ostiary.gateway.socket.app import Socket
+
+    to = house.newest.live.current.config.logging
+    log_file = Path(to.file) if to.file else house.home / "logs" / "ostiary.log"
+    services = Services(
+        engine=house.engine,
+        store=house.store,
+        catalogue=house.catalogue,
+        clock=house.clock,
+        version=__version__,
+        facts=lambda: facts_of(house),
+        agents=lambda: house.newest.rules.agents,
+        commands=house.host.commands.all,
+        problems=lambda: problems_of(house),
+        log_file=lambda: log_file,
+        sessions=SessionsAtDesk(engine=house.engine, sessions=house.sessions, lanes=house.lanes),
+        models=ModelsAtDesk(
+            home=house.home,
+            environ=house.environ,
+            newest=house.newest,
+            credentials=house.credentials,
+            apply=house.apply,
+            now=house.clock.now,
+        ),
+        config=ConfigurationAtDesk(
+            home=house.home,
+            environ=house.environ,
+            newest=house.newest,
+            credentials=house.credentials,
+            apply_loaded=house.apply,
+        ),
+        devices=SocketDevices(gate.desk),
+        started_at=house.clock.now(),
+    )
+    return Socket(
+        services,
+        identify=socket_gate(gate),
+        watch=lambda: house.engine.watcher(""),
+        memory=SocketMemory(books, house.clock.now),
+        revocations=gate.watch_revocations,
+    )
+
+
+def access_rules(house: House) -> AccessRules:
+    gateway = house.newest.live.current.config.gateway
+    hosts: frozenset[str] = frozenset()
+    if gateway.bind != "loopback":
+        hosts = frozenset(own_addresses())
+    return AccessRules(
+        mode=gateway.auth.mode,
+        hosts=hosts,
+        base_path=gateway.control_ui.base_path,
+        trusted_proxies=gateway.trusted_proxies,
+    )
+
+
+def _failure_rules(house: House) -> FailureRules:
+    limit = house.newest.live.current.config.gateway.auth.rate_limit
+    return FailureRules(attempts=limit.max_attempts, window=limit.window_ms / 1000, lockout=limit.lockout_ms / 1000)
+
+
+def _password(house: House) -> str:
+    source = house.newest.live.current.config.gateway.auth.password
+    try:
+        return resolve(source, house.environ, house.credentials).reveal() if source is not None else ""
+    except OstiaryError:
+        return ""
+
+
+def facts_of(house: House) -> Mapping[str, object]:
+    problem = house.newest.live.problem
+    return {
+        "version": __version__,
+        "home": str(house.home),
+        "generation": house.newest.rules.generation,
+        "config_problem": str(problem) if problem is not None else "",
+        "agents": list(house.newest.rules.agents),
+        "commands": [command.name for command in house.host.commands.all()],
+    }
+
+
+def problems_of(house: House) -> list[str]:
+    """What the owner should know: a configuration that is not in force, models that cannot be used."""
+    problem = house.newest.live.problem
+    found = [str(problem)] if problem is not None else []
+    return [*found, *house.newest.models.catalogue.problems(house.newest.rules.agents)]
