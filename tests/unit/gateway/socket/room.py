@@ -1,5 +1,6 @@
 """Sockets around a real engine on a real store, and clients that speak ASGI to them in memory."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -70,9 +71,7 @@ class Sessions:
 
     def activity(self) -> dict[str, Activity]:
         seats = self._engine._lanes._seats.values()
-        return {
-            str(seat.key): Activity(running=seat.job is not None, waiting_for="", queued=len(seat.waiting)) for seat in seats
-        }
+        return {str(seat.key): Activity(running=seat.job is not None, waiting_for="", queued=len(seat.waiting)) for seat in seats}
 
     async def save_record(self, record: SessionRecord) -> None:
         await self._engine.save_record(record)
@@ -222,17 +221,17 @@ class Line:
     """An ASGI server's side of one WebSocket. `is_stalled` takes nothing off the application's hands."""
 
     def __init__(self, *, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
-        self._to_app, self._app_in = anyio.create_memory_object_stream[dict[str, Any]](1000)
-        self._app_out, self.events = anyio.create_memory_object_stream[dict[str, Any]](10_000)
+        self._to_app: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.scope = {"type": "websocket", "path": "/ws", "headers": list(headers), "scheme": "ws", "extensions": {}}
         self.taking = anyio.Event()
         self.taking.set()
         self.over = anyio.Event()
-        self._to_app.send_nowait({"type": "websocket.connect"})
+        self._to_app.put_nowait({"type": "websocket.connect"})
 
     async def run(self, app: Any) -> None:
         try:
-            await app(self.scope, self._app_in.receive, self._send)
+            await app(self.scope, self._to_app.get, self._send)
         finally:
             self.over.set()
 
@@ -241,18 +240,18 @@ class Line:
 
     def send(self, content: str | bytes | dict[str, Any]) -> None:
         if isinstance(content, bytes):
-            self._to_app.send_nowait({"type": "websocket.receive", "bytes": content})
+            self._to_app.put_nowait({"type": "websocket.receive", "bytes": content})
             return
         text = content if isinstance(content, str) else json.dumps(content)
-        self._to_app.send_nowait({"type": "websocket.receive", "text": text})
+        self._to_app.put_nowait({"type": "websocket.receive", "text": text})
 
     def hang_up(self) -> None:
-        self._to_app.send_nowait({"type": "websocket.disconnect", "code": 1000})
+        self._to_app.put_nowait({"type": "websocket.disconnect", "code": 1000})
 
     async def next(self) -> dict[str, Any]:
         """The next thing the application did, frames decoded."""
         with anyio.fail_after(5):
-            event = await self.events.receive()
+            event = await self.events.get()
         return json.loads(event["text"]) if event["type"] == "websocket.send" else event
 
     async def until_closed(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -267,7 +266,7 @@ class Line:
     async def _send(self, event: dict[str, Any]) -> None:
         await self.taking.wait()
         if event["type"] != "websocket.accept":
-            self._app_out.send_nowait(event)
+            self.events.put_nowait(event)
 
 
 class Client:
@@ -346,15 +345,13 @@ async def identify(scope: Any, said: Any, nonce: str) -> Admitted:
 
 
 @asynccontextmanager
-async def open_room(
-    tmp_path: Path, *steps: Any, limits: SocketLimits | None = None, **more: Any
-) -> AsyncIterator[Room]:
+async def open_room(tmp_path: Path, *steps: Any, limits: SocketLimits | None = None, **more: Any) -> AsyncIterator[Room]:
     clock = ManualClock()
     model = ScriptedModel(steps or [say("Hello", ", world.") for _ in range(50)])
     revocations, memory = Revocations(), Memory()
     models, config, devices = Models(), Config(), Devices()
     async with open_store(tmp_path / "store.db", KEY, clock=clock) as store:
-        house = House(store=store, clock=clock, ids=CountingIds(), model=model, tools=more.pop("tools", {}))
+        house = House(store=store, clock=clock, ids=CountingIds(), model=model, tools=more.pop("tools", {}), drain_seconds=0.01)
         async with open_house(house) as engine, anyio.create_task_group() as group:
             services = Services(
                 engine=engine, store=store, catalogue=house.catalogue, clock=clock, version="1.2.3", started_at=clock.now(),
