@@ -26,6 +26,7 @@ run: $(RUN_STAMP) ## Start the gateway, with a chat on it when this is a termina
 	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/ostiary chat; else exec $(BIN)/ostiary up; fi
 
 test: $(DEV_STAMP) ## Run every test
+	@scripts/test_tools.sh
 	$(BIN)/pytest $(TESTFLAGS)
 
 check: $(DEV_STAMP) ## Lint, format, types, import rules, documentation
