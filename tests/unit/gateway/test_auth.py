@@ -1,9 +1,8 @@
 import pytest
 
-from ostiary.gateway.app import build_app
 from ostiary.gateway.auth import is_loopback_host
 from ostiary.gateway.limits import Limits
-from tests.unit.gateway.fakes import TOKEN, Client, FakeCatalogue, FakeEngine
+from tests.unit.gateway.fakes import TOKEN, Client, FakeEngine, build_app
 
 
 async def test_health_is_open_and_says_little() -> None:
@@ -38,7 +37,7 @@ async def test_every_other_path_needs_the_token(authorization: str, path: str) -
 @pytest.mark.parametrize("token", ["", "undefined", "null", " ", "Undefined", "NULL"])
 async def test_a_gateway_without_a_real_token_lets_nobody_in(token: str) -> None:
     client = Client()
-    client.app = build_app(FakeEngine(), token=lambda: token, catalogue=FakeCatalogue())
+    client.app = build_app(FakeEngine(), token=lambda: token)
     reply = await client.call("GET", "/v1/models", headers={"authorization": f"Bearer {token}"})
     assert reply.status == 401
 
@@ -51,7 +50,7 @@ async def test_a_token_in_the_url_is_not_looked_at() -> None:
 async def test_a_new_token_counts_at_once() -> None:
     tokens = ["first"]
     client = Client()
-    client.app = build_app(FakeEngine(), token=lambda: tokens[0], catalogue=FakeCatalogue())
+    client.app = build_app(FakeEngine(), token=lambda: tokens[0])
     before = await client.call("GET", "/v1/models", headers={"authorization": "Bearer first"})
     tokens[0] = "second"
     after = await client.call("GET", "/v1/models", headers={"authorization": "Bearer first"})

@@ -2,9 +2,8 @@ import json
 import stat
 from pathlib import Path
 
-from ostiary.gateway.app import build_app
 from ostiary.gateway.run_file import run_file
-from tests.unit.gateway.fakes import Client, FakeCatalogue, FakeEngine
+from tests.unit.gateway.fakes import Client, FakeEngine, build_app
 
 
 def test_it_says_where_the_gateway_is_to_its_owner_only(tmp_path: Path) -> None:
@@ -29,7 +28,7 @@ def test_it_is_left_alone_when_another_run_wrote_it(tmp_path: Path) -> None:
 async def test_its_token_opens_the_door_and_another_runs_does_not(tmp_path: Path) -> None:
     client = Client()
     with run_file(tmp_path) as run, run_file(tmp_path) as other:
-        client.app = build_app(FakeEngine(), token=lambda: "lasting", run_token=run.token, catalogue=FakeCatalogue())
+        client.app = build_app(FakeEngine(), token=lambda: "lasting", run_token=run.token)
         ours = await client.call("GET", "/v1/models", headers={"authorization": f"Bearer {run.token}"})
         theirs = await client.call("GET", "/v1/models", headers={"authorization": f"Bearer {other.token}"})
     assert (ours.status, theirs.status) == (200, 401)
@@ -37,6 +36,6 @@ async def test_its_token_opens_the_door_and_another_runs_does_not(tmp_path: Path
 
 async def test_no_run_token_means_no_empty_token() -> None:
     client = Client()
-    client.app = build_app(FakeEngine(), token=lambda: "lasting", run_token="", catalogue=FakeCatalogue())
+    client.app = build_app(FakeEngine(), token=lambda: "lasting", run_token="")
     reply = await client.call("GET", "/v1/models", headers={"authorization": "Bearer "})
     assert reply.status == 401
