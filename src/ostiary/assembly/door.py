@@ -11,6 +11,7 @@ from ostiary.adapters.gateway_db import SharedGatewayDb, open_gateway_db
 from ostiary.assembly.config.secret import resolve
 from ostiary.assembly.hooks import HookDoor
 from ostiary.assembly.house import STORE, STORE_KEY, House
+from ostiary.assembly.operations import Operations
 from ostiary.contracts.errors import BadInput, OstiaryError
 from ostiary.contracts.records import dataclass
 from ostiary.gateway.addresses import own_addresses
@@ -38,11 +39,12 @@ GATEWAY_DB = Path("gateway.db")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """The door and what must run beside it: the sockets and the books."""
+    """The door and what must run beside it: the sockets, the books, the figures."""
 
     app: Door
     gate: Gate
     socket: LateSocket
+    operations: Operations
 
 
 @asynccontextmanager
@@ -86,17 +88,30 @@ def _entrance(house: House, books: SharedGatewayDb, run_token: str) -> Entrance:
     def find_open(path: str) -> App | None:
         return ui if ui.owns(path) else hooks.page(path)
 
-    socket = LateSocket(lambda: _socket(house, gate, books))
+    sockets: list[Socket] = []
+
+    def make_socket() -> "Socket":
+        sockets.append(_socket(house, gate, books))
+        return sockets[0]
+
+    def people() -> tuple[int, int]:
+        # The gateway itself is in the list of those present.
+        counts = [(len(each.hub.audience.everybody), len(each.hub.presence.list()) - 1) for each in sockets]
+        return counts[0] if counts else (0, 0)
+
+    socket = LateSocket(make_socket)
+    operations = Operations(house, people)
+    ready = operations.readiness.page
     app = Door(
         gate,
-        pages=_pages(house, limits),
-        open_pages=auth_pages(gate),
+        pages={**_pages(house, limits), "/metrics": {"GET": operations.metrics}},
+        open_pages={**auth_pages(gate), "/readyz": {"GET": ready, "HEAD": ready}},
         find_open=find_open,
         socket=socket,
         base=base,
         limits=limits,
     )
-    return Entrance(app=app, gate=gate, socket=socket)
+    return Entrance(app=app, gate=gate, socket=socket, operations=operations)
 
 
 def _pages(house: House, limits: Limits) -> Pages:

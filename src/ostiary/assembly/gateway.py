@@ -76,6 +76,7 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
                     on_ready(url)
                     group.start_soon(entrance.socket.run)
                     group.start_soon(entrance.gate.keep_books)
+                    group.start_soon(entrance.operations.run)
                     group.start_soon(_warm_up, house, on_progress)
 
                 await serve(
