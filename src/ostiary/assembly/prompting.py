@@ -7,6 +7,7 @@ they were made of.
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from ostiary.adapters.models.providers import EMBEDDED
 from ostiary.assembly.prompts import load_prompts
@@ -14,6 +15,7 @@ from ostiary.assembly.rules import Rules
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.model import ModelFacts
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Documents
 from ostiary.contracts.tool import Tool, ToolSpec
 from ostiary.core.agent.bootstrap import SourceFile, read_files, select
@@ -26,6 +28,15 @@ from ostiary.core.sessions.session import Session, Turn
 
 FILES_SECONDS = 60.0
 REMEMBERED = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """An agent's files as they were at `at`. `version` is another whenever their content is another, and never used again."""
+
+    at: float
+    version: int
+    files: tuple[SourceFile, ...]
 
 
 class HousePrompts:
@@ -51,26 +62,27 @@ class HousePrompts:
         self._names = names
         self._pushes = pushes
         self._first_session = first_session
-        self._files: dict[str, tuple[float, tuple[SourceFile, ...]]] = {}
+        self._files: dict[str, _Read] = {}
+        self._versions = 0
         self._made: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
 
     async def prepare(self, *, session: Session, turn: Turn, facts: ModelFacts) -> Prepared:
         rules = self._rules()
         key, principal = session.key, turn.started.principal
-        files = await self._read(key.agent)
+        read = await self._read(key.agent)
         channel = turn.started.reply_to.channel
         place = place_of(key.scope)
         is_private = is_private_place(key) and principal.is_owner
         is_first = self._first_session in ("", session.name)
         if not self._first_session:
             self._first_session = session.name
-        known = (rules.generation, key.agent, principal.role, place.source, channel, str(facts.ref), id(files), is_first)
+        known = (rules.generation, key.agent, principal.role, place.source, channel, str(facts.ref), read.version, is_first)
         found = self._made.get(known)
         if found is not None:
             self._made.move_to_end(known)
             return found
         specs = self._visible(key, turn, rules)
-        chosen = select(files, is_private=is_private, is_subagent=place.source == "subagent", is_first_run=is_first)
+        chosen = select(read.files, is_private=is_private, is_subagent=place.source == "subagent", is_first_run=is_first)
         made = self._make(rules, key, specs, chosen, facts, source=place.source, channel=channel)
         self._made[known] = made
         while len(self._made) > REMEMBERED:
@@ -122,17 +134,20 @@ class HousePrompts:
             label=prefix.label,
         )
 
-    async def _read(self, agent: str) -> tuple[SourceFile, ...]:
+    async def _read(self, agent: str) -> _Read:
         now = self._clock.monotonic()
         known = self._files.get(agent)
-        if known is not None and now - known[0] < FILES_SECONDS:
-            return known[1]
+        if known is not None and now - known.at < FILES_SECONDS:
+            return known
         files = await read_files(self._documents, agent)
-        if known is not None and known[1] == files:
-            # The same tuple keeps the prefixes that were made from it.
-            files = known[1]
-        self._files[agent] = (now, files)
-        return files
+        if known is not None and known.files == files:
+            # The same version keeps the prefixes that were made from it.
+            read = replace(known, at=now)
+        else:
+            self._versions += 1
+            read = _Read(at=now, version=self._versions, files=files)
+        self._files[agent] = read
+        return read
 
 
 def is_private_place(key: SessionKey) -> bool:

@@ -125,3 +125,23 @@ def test_groups_and_rooms_are_not_private() -> None:
         True,
         False,
     ]
+
+
+async def test_a_prefix_is_never_found_by_files_that_are_gone(tmp_path: Path) -> None:
+    async with desk(tmp_path) as made:
+        await made.write("SOUL.md", "Be kind.")
+        await made.prompt()
+        first = {known[6] for known in made.prompts._made}
+        await made.write("SOUL.md", "Be quick.")
+        await made.clock.advance(FILES_SECONDS + 1)
+        await made.prompt()
+        second = {known[6] for known in made.prompts._made} - first
+        assert (first, second) == ({1}, {2})
+
+
+async def test_files_that_were_read_again_and_did_not_change_keep_their_prefix(tmp_path: Path) -> None:
+    async with desk(tmp_path) as made:
+        await made.write("SOUL.md", "Be kind.")
+        before = await made.prompt()
+        await made.clock.advance(FILES_SECONDS + 1)
+        assert await made.prompt() is before
