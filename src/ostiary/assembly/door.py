@@ -49,7 +49,7 @@ class Entrance:
 
 @asynccontextmanager
 async def open_entrance(house: House, *, run_token: str) -> AsyncIterator[Entrance]:
-    """Raises BadInput for a token that protects nobody, StoreError."""
+    """Raises BadInput for a token that cannot be read or protects nobody, StoreError."""
     check_token(house)
     from ostiary.adapters.store.sqlite import load_or_create_key
 
@@ -60,7 +60,7 @@ async def open_entrance(house: House, *, run_token: str) -> AsyncIterator[Entran
 
 def check_token(house: House) -> None:
     """A placeholder never opens a door. A weak token is said once while only this machine can try it, and refused beyond."""
-    token = house.token()
+    token = house.read_token()
     problem = check_secret_strength(token)
     if not problem:
         return

@@ -80,15 +80,18 @@ class House:
     clock: Clock
 
     def token(self) -> str:
-        """The bearer token: the configured one, else the one made at the first start. Empty, which fits nobody, if neither
-        can be read."""
-        configured = self.newest.live.current.config.gateway.auth.token
+        """The bearer token as it is now. Empty, which fits nobody, if it cannot be read."""
         try:
-            if configured is not None:
-                return resolve(configured, self.environ, self.credentials).reveal()
-            made = self.credentials.reveal(TOKEN)
+            return self.read_token()
         except OstiaryError:
             return ""
+
+    def read_token(self) -> str:
+        """The configured token, else the one made at the first start. Raises ConfigInvalid, StoreError."""
+        configured = self.newest.live.current.config.gateway.auth.token
+        if configured is not None:
+            return resolve(configured, self.environ, self.credentials).reveal()
+        made = self.credentials.reveal(TOKEN)
         return made.reveal() if made is not None else ""
 
     def apply(self, loaded: Loaded) -> int:
