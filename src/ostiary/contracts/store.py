@@ -289,7 +289,11 @@ class Store(Protocol):
     ) -> tuple[int, ...]:
         """Write all or nothing. One number per write: the id, seq or version it gave, else 0.
 
-        `expect` maps a session key to the seq its journal must end with (Conflict otherwise)."""
+        `expect` maps a session key to the seq its journal must end with (Conflict otherwise).
+
+        A cancellation that comes while it is under way does not tear it: it finishes and returns or raises as if there were
+        none, so the caller always learns what was written, and the cancellation strikes at the caller's next wait. A caller
+        cancelled while still waiting for room has written nothing."""
         ...
 
     async def claim(self, lane: str, *, owner: str, seconds: float) -> Lease:
