@@ -126,7 +126,12 @@ def conversations(now: float | None = None) -> dict[str, dict[str, Any]]:
         step(2, TRIP),
     ]
     rows = [
-        ("agent:main:main", "Planning the trip to Vienna", now - 200, [turn("t1", now - 260, "What is the best way to Vienna next Friday?", trip)]),
+        (
+            "agent:main:main",
+            "Planning the trip to Vienna",
+            now - 200,
+            [turn("t1", now - 260, "What is the best way to Vienna next Friday?", trip)],
+        ),
         (
             "agent:main:webchat:direct:clock",
             "A web server that tells the time",
@@ -193,8 +198,22 @@ COMMANDS = [
     {"name": "think", "summary": "How long to think before answering", "usage": "/think [level]", "aliases": ["t"]},
 ]
 PROFILES = [
-    {"id": "anthropic:default", "provider": "anthropic", "kind": "api_key", "masked": "sk-a…9f3K", "expires": 0, "standing": "ready"},
-    {"id": "google:work", "provider": "google", "kind": "oauth", "masked": "ya29…w1", "expires": 1900000000, "standing": "resting"},
+    {
+        "id": "anthropic:default",
+        "provider": "anthropic",
+        "kind": "api_key",
+        "masked": "sk-a…9f3K",
+        "expires": 0,
+        "standing": "ready",
+    },
+    {
+        "id": "google:work",
+        "provider": "google",
+        "kind": "oauth",
+        "masked": "ya29…w1",
+        "expires": 1900000000,
+        "standing": "resting",
+    },
 ]
 
 
@@ -204,7 +223,14 @@ def events(now: float) -> list[dict[str, Any]]:
         (
             "turn.started",
             {
-                "inputs": [{"item": 7, "at": now, "sender": "api:token", "parts": [{"kind": "text", "text": "What is the best way to Vienna?", "label": label}]}],
+                "inputs": [
+                    {
+                        "item": 7,
+                        "at": now,
+                        "sender": "api:token",
+                        "parts": [{"kind": "text", "text": "What is the best way to Vienna?", "label": label}],
+                    }
+                ],
                 "principal": {"user": {"channel": "api", "stable_id": "token"}, "role": "owner"},
                 "lane": "main",
                 "generation": 3,
@@ -212,7 +238,16 @@ def events(now: float) -> list[dict[str, Any]]:
         ),
         (
             "model.requested",
-            {"step": 1, "model": "anthropic/claude-sonnet-5", "thinking": "low", "prefix": "9f2c61d0aa", "schemas": "77aa01be12", "history": "0be411fa02", "messages": 5, "characters": 18422},
+            {
+                "step": 1,
+                "model": "anthropic/claude-sonnet-5",
+                "thinking": "low",
+                "prefix": "9f2c61d0aa",
+                "schemas": "77aa01be12",
+                "history": "0be411fa02",
+                "messages": 5,
+                "characters": 18422,
+            },
         ),
         (
             "model.answered",
@@ -231,15 +266,41 @@ def events(now: float) -> list[dict[str, Any]]:
         ),
         (
             "tool.intended",
-            {"call_id": "c1", "name": "web_search", "arguments": '{"query":"night train Vienna"}', "call_key": "k1", "repeatable": True, "layer": "profile", "reason": "READ and NETWORK are allowed for the owner"},
+            {
+                "call_id": "c1",
+                "name": "web_search",
+                "arguments": '{"query":"night train Vienna"}',
+                "call_key": "k1",
+                "repeatable": True,
+                "layer": "profile",
+                "reason": "READ and NETWORK are allowed for the owner",
+            },
         ),
         (
             "tool.resulted",
-            {"call_id": "c1", "name": "web_search", "text": "1. Nightjet 466 …\n2. Flights from 90 €", "is_error": False, "fate": "done", "label": {"trust": "untrusted", "sources": ["web"], "private": False}, "details": {"results": 2}, "seconds": 0.83},
+            {
+                "call_id": "c1",
+                "name": "web_search",
+                "text": "1. Nightjet 466 …\n2. Flights from 90 €",
+                "is_error": False,
+                "fate": "done",
+                "label": {"trust": "untrusted", "sources": ["web"], "private": False},
+                "details": {"results": 2},
+                "seconds": 0.83,
+            },
         ),
         (
             "tool.resulted",
-            {"call_id": "c3", "name": "shell", "text": "EXECUTE with network is not allowed after reading the web", "is_error": True, "fate": "refused", "label": label, "details": {"layer": "taint"}, "seconds": 0.0},
+            {
+                "call_id": "c3",
+                "name": "shell",
+                "text": "EXECUTE with network is not allowed after reading the web",
+                "is_error": True,
+                "fate": "refused",
+                "label": label,
+                "details": {"layer": "taint"},
+                "seconds": 0.0,
+            },
         ),
         (
             "model.answered",
@@ -260,7 +321,15 @@ def events(now: float) -> list[dict[str, Any]]:
 
 def usage_rows(by: str, now: float) -> list[dict[str, Any]]:
     def row(key: str, weight: float) -> dict[str, Any]:
-        return {"key": key, "turns": int(12 * weight) + 1, "cost": round(0.42 * weight, 4), "input": int(21_000 * weight), "output": int(7_000 * weight), "cacheRead": int(90_000 * weight), "cacheWrite": 0}
+        return {
+            "key": key,
+            "turns": int(12 * weight) + 1,
+            "cost": round(0.42 * weight, 4),
+            "input": int(21_000 * weight),
+            "output": int(7_000 * weight),
+            "cacheRead": int(90_000 * weight),
+            "cacheWrite": 0,
+        }
 
     if by == "model":
         return [row("anthropic/claude-sonnet-5", 9), row("google/gemini-3-flash", 4), row("embedded/smollm3", 1.5)]
@@ -278,3 +347,14 @@ LOG_LINES = [
     ("error", "ostiary.core.agent", "turn t3 failed: rate_limit"),
     ("info", "ostiary.gateway.auth", "browser Chrome on Linux signed in by a one-time link"),
 ]
+
+CHANNELS = [
+    {"id": "telegram", "state": "running", "detail": "@anas_bot"},
+    {"id": "matrix", "state": "stopped", "detail": "no account"},
+]
+CONFIG = """{
+  // The owner of this house
+  agents: { defaults: { model: { primary: "sonnet" } } },
+  gateway: { port: 18789 },
+}
+"""

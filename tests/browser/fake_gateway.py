@@ -83,14 +83,42 @@ class FakeGateway:
         self.blobs: dict[str, tuple[bytes, str]] = {}
         self.profiles = [dict(row) for row in fake_data.PROFILES]
         self.problems: list[str] = []
-        self.config_text = '{\n  // The owner of this house\n  agents: { defaults: { model: { primary: "sonnet" } } },\n  gateway: { port: 18789 },\n}\n'
+        self.config_text = fake_data.CONFIG
         self.pending = [
-            {"id": "r1", "deviceId": "d9", "displayName": "Pixel 9", "platform": "android", "scopes": ["read", "chat", "approve"], "at": time.time() - 90, "code": "417 203"}
+            {
+                "id": "r1",
+                "deviceId": "d9",
+                "displayName": "Pixel 9",
+                "platform": "android",
+                "scopes": ["read", "chat", "approve"],
+                "at": time.time() - 90,
+                "code": "417 203",
+            }
         ]
         self.devices = [
-            {"id": "b1", "displayName": "Chrome on Linux", "platform": "web", "kind": "browser", "scopes": ["read", "chat", "approve", "admin"], "createdAt": time.time() - 9e5, "lastSeen": time.time() - 5, "current": True},
-            {"id": "d2", "displayName": "Ana's laptop", "platform": "macos", "kind": "device", "scopes": ["read", "chat"], "createdAt": time.time() - 4e6, "lastSeen": time.time() - 8e4, "current": False},
+            {
+                "id": "b1",
+                "displayName": "Chrome on Linux",
+                "platform": "web",
+                "kind": "browser",
+                "scopes": ["read", "chat", "approve", "admin"],
+                "createdAt": time.time() - 9e5,
+                "lastSeen": time.time() - 5,
+                "current": True,
+            },
+            {
+                "id": "d2",
+                "displayName": "Ana's laptop",
+                "platform": "macos",
+                "kind": "device",
+                "scopes": ["read", "chat"],
+                "createdAt": time.time() - 4e6,
+                "lastSeen": time.time() - 8e4,
+                "current": False,
+            },
         ]
+        # Sent into the void: the sequence numbers go on, the events are gone.
+        self.lose_events = False
         self._sockets: set[_Socket] = set()
         self._release = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -134,6 +162,18 @@ class FakeGateway:
         """Let the slow answers go on."""
         self._release.set()
         self._release = asyncio.Event()
+
+    async def idle(self) -> None:
+        """Until no answer is being written."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+
+    async def push_answer(self, key: str, text: str) -> None:
+        """A turn that somebody else began, all at once."""
+        self._items += 1
+        pace, self.pace = self.pace, 0.0
+        await self._run_turn({"key": key, "text": f"echo {text}"}, self._items)
+        self.pace = pace
 
     async def close_sockets(self) -> None:
         for socket in list(self._sockets):
@@ -221,7 +261,9 @@ class FakeGateway:
             if key in self.results:
                 result = self.results[key]
             else:
-                handler: Callable[[_Socket, dict[str, Any]], Awaitable[Any]] = getattr(self, "_on_" + method.replace(".", "_").replace("-", "_"))
+                handler: Callable[[_Socket, dict[str, Any]], Awaitable[Any]] = getattr(
+                    self, "_on_" + method.replace(".", "_").replace("-", "_")
+                )
                 result = await handler(socket, params)
                 if key:
                     self.results[key] = result
@@ -236,7 +278,12 @@ class FakeGateway:
             "protocol": 3,
             "server": {"version": "0.1.0", "connId": "c1"},
             "features": {"methods": [*PARAMS], "events": ["tick", "chat", "sessions", "presence", "health"]},
-            "snapshot": {"presence": [], "health": self._health(), "stateVersion": {"presence": 1, "health": 1}, "uptimeMs": 1000},
+            "snapshot": {
+                "presence": [],
+                "health": self._health(),
+                "stateVersion": {"presence": 1, "health": 1},
+                "uptimeMs": 1000,
+            },
             "policy": {"maxPayload": 1 << 20, "maxBufferedBytes": 1 << 20, "tickIntervalMs": 30000},
             "auth": {"scopes": ["read", "chat", "approve", "admin"]},
         }
@@ -251,11 +298,20 @@ class FakeGateway:
         return {
             "version": "0.1.0", "home": "/home/ana/.ostiary", "generation": 3, "configProblem": "", "agents": ["main"],
             "running": len(self._tasks), "queued": 0, "waiting": 0, "sessions": len(self.conversations), "outbox": 0,
-            "channels": [{"id": "telegram", "state": "running", "detail": "@anas_bot"}, {"id": "matrix", "state": "stopped", "detail": "no account"}],
+            "channels": fake_data.CHANNELS,
         }  # fmt: skip
 
     async def _on_system_presence(self, socket: "_Socket", params: dict[str, Any]) -> Any:
-        row = {"instanceId": "i1", "displayName": "Chrome on Linux", "mode": "webchat", "platform": "web", "version": "1", "reason": "connect", "scopes": ["admin"], "text": ""}
+        row = {
+            "instanceId": "i1",
+            "displayName": "Chrome on Linux",
+            "mode": "webchat",
+            "platform": "web",
+            "version": "1",
+            "reason": "connect",
+            "scopes": ["admin"],
+            "text": "",
+        }
         return {"presence": [{**row, "ts": int(time.time() * 1000)}]}
 
     async def _on_commands_list(self, socket: "_Socket", params: dict[str, Any]) -> Any:
@@ -270,7 +326,14 @@ class FakeGateway:
     async def _on_models_auth_set(self, socket: "_Socket", params: dict[str, Any]) -> Any:
         id = params.get("id") or f"{params['provider']}:default"
         secret = params["secret"]
-        row = {"id": id, "provider": params["provider"], "kind": params["kind"], "masked": f"{secret[:4]}…{secret[-4:]}", "expires": 0, "standing": "ready"}
+        row = {
+            "id": id,
+            "provider": params["provider"],
+            "kind": params["kind"],
+            "masked": f"{secret[:4]}…{secret[-4:]}",
+            "expires": 0,
+            "standing": "ready",
+        }
         self.profiles = [p for p in self.profiles if p["id"] != id] + [row]
         return {"id": id}
 
@@ -316,7 +379,10 @@ class FakeGateway:
     async def _on_sessions_events(self, socket: "_Socket", params: dict[str, Any]) -> Any:
         rows = fake_data.events(time.time() - 300) if params["key"] == "agent:main:main" else []
         wanted = params.get("turn")
-        return {"events": [row for row in rows if row["seq"] > params.get("after", 0) and wanted in (None, "", row["turn"])], "more": False}
+        return {
+            "events": [row for row in rows if row["seq"] > params.get("after", 0) and wanted in (None, "", row["turn"])],
+            "more": False,
+        }
 
     async def _on_sessions_subscribe(self, socket: "_Socket", params: dict[str, Any]) -> Any:
         socket.keys.update(params["keys"])
@@ -364,14 +430,28 @@ class FakeGateway:
             task.cancel()
         for turn in running:
             turn.update(status="aborted", reason="stopped")
-            await self._tell(params["key"], {"turn": turn["id"], "state": "error", "status": "aborted", "reply": "", "reason": "stopped", "errorKind": "", "partial": turn.get("shown", "")})
+            await self._tell(
+                params["key"],
+                {
+                    "turn": turn["id"],
+                    "state": "error",
+                    "status": "aborted",
+                    "reply": "",
+                    "reason": "stopped",
+                    "errorKind": "",
+                    "partial": turn.get("shown", ""),
+                },
+            )
         conversation["running"] = False
         await self._tell_session(conversation)
         return {"turns": len(running), "queued": 0}
 
     async def _on_usage_summary(self, socket: "_Socket", params: dict[str, Any]) -> Any:
         rows = fake_data.usage_rows(params.get("by", "day"), time.time())
-        total = {"key": "", **{name: sum(row[name] for row in rows) for name in ("turns", "input", "output", "cacheRead", "cacheWrite", "cost")}}
+        total = {
+            "key": "",
+            **{name: sum(row[name] for row in rows) for name in ("turns", "input", "output", "cacheRead", "cacheWrite", "cost")},
+        }
         return {"rows": rows, "total": total, "isPartial": False}
 
     def _config(self, text: str) -> Any:
@@ -391,8 +471,8 @@ class FakeGateway:
 
         loaded = self._config(self.config_text)
         return {
-            "hash": self._hash(), "config": shown(loaded), "text": self.config_text, "sources": ["/home/ana/.ostiary/ostiary.json5"],
-            "problem": "", "generation": 3, "origins": {each.path: each.origin for each in explain(loaded)},
+            "hash": self._hash(), "config": shown(loaded), "text": self.config_text, "problem": "",
+            "sources": ["/home/ana/.ostiary/ostiary.json5"], "generation": 3, "origins": {each.path: each.origin for each in explain(loaded)},
         }  # fmt: skip
 
     async def _on_config_schema(self, socket: "_Socket", params: dict[str, Any]) -> Any:
@@ -406,7 +486,9 @@ class FakeGateway:
         if params["hash"] != self._hash():
             raise Refused("CONFLICT", "The file was changed by somebody else.", hint="Read it again.")
         path = tuple(params["path"].split("."))
-        text = edit.unset(self.config_text, path) if params.get("unset") else edit.set_value(self.config_text, path, params["value"])
+        text = (
+            edit.unset(self.config_text, path) if params.get("unset") else edit.set_value(self.config_text, path, params["value"])
+        )
         self._config(text)
         self.config_text = text
         return {"hash": self._hash(), "generation": 4}
@@ -423,7 +505,13 @@ class FakeGateway:
         least = order.index(params.get("level", "debug"))
         start = int(params.get("cursor") or 0)
         rows = [
-            {"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 600 + i * 7)), "level": level, "name": name, "message": message, "trace": ""}
+            {
+                "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 600 + i * 7)),
+                "level": level,
+                "name": name,
+                "message": message,
+                "trace": "",
+            }
             for i, (level, name, message) in enumerate(fake_data.LOG_LINES * 6)
             if order.index(level) >= least
         ]
@@ -437,7 +525,17 @@ class FakeGateway:
         if found is None:
             raise Refused("NOT_FOUND", "There is no such request.")
         self.pending.remove(found)
-        self.devices.append({**found, "id": found["deviceId"], "kind": "device", "scopes": params.get("scopes") or found["scopes"], "createdAt": time.time(), "lastSeen": time.time(), "current": False})
+        self.devices.append(
+            {
+                **found,
+                "id": found["deviceId"],
+                "kind": "device",
+                "scopes": params.get("scopes") or found["scopes"],
+                "createdAt": time.time(),
+                "lastSeen": time.time(),
+                "current": False,
+            }
+        )
         return {"deviceId": found["deviceId"], "scopes": params.get("scopes") or found["scopes"]}
 
     async def _on_device_pair_reject(self, socket: "_Socket", params: dict[str, Any]) -> Any:
@@ -451,7 +549,17 @@ class FakeGateway:
     def _conversation(self, key: str, *, make: bool = False) -> dict[str, Any]:
         if key not in self.conversations and make:
             now = time.time()
-            self.conversations[key] = {"key": key, "title": "", "createdAt": now, "updatedAt": now, "turns": [], "settings": {}, "running": False, "queued": 0, "waitingFor": ""}
+            self.conversations[key] = {
+                "key": key,
+                "title": "",
+                "createdAt": now,
+                "updatedAt": now,
+                "turns": [],
+                "settings": {},
+                "running": False,
+                "queued": 0,
+                "waitingFor": "",
+            }
         if key not in self.conversations:
             raise Refused("NOT_FOUND", "There is no such session.")
         return self.conversations[key]
@@ -464,11 +572,24 @@ class FakeGateway:
         turn = fake_data.turn(id, time.time(), text, [], status="running", inputs=inputs)
         conversation["turns"].append(turn)
         conversation.update(running=True, updatedAt=time.time(), title=conversation["title"] or text[:60])
-        await self._tell(key, {"turn": id, "state": "started", "items": [item], "inputs": inputs, "sender": "api:token", "at": turn["at"]})
+        await self._tell(
+            key, {"turn": id, "state": "started", "items": [item], "inputs": inputs, "sender": "api:token", "at": turn["at"]}
+        )
         await self._tell_session(conversation)
         if "fail" in text:
             turn.update(status="failed", reason="the provider answered 401", errorKind="auth")
-            await self._tell(key, {"turn": id, "state": "error", "status": "failed", "reply": "", "reason": turn["reason"], "errorKind": "auth", "partial": ""})
+            await self._tell(
+                key,
+                {
+                    "turn": id,
+                    "state": "error",
+                    "status": "failed",
+                    "reply": "",
+                    "reason": turn["reason"],
+                    "errorKind": "auth",
+                    "partial": "",
+                },
+            )
             return
         number = 1
         if "tools" in text:
@@ -479,15 +600,46 @@ class FakeGateway:
         turn["steps"].append(fake_data.step(number, answer))
         turn.update(status="completed", reply=answer)
         conversation.update(running=False, updatedAt=time.time())
-        answered = {"turn": id, "state": "answered", "step": number, "text": answer, "thinking": "", "model": "anthropic/claude-sonnet-5", "usage": fake_data.usage(10, 20, 0.01)}
+        answered = {
+            "turn": id,
+            "state": "answered",
+            "step": number,
+            "text": answer,
+            "thinking": "",
+            "model": "anthropic/claude-sonnet-5",
+            "usage": fake_data.usage(10, 20, 0.01),
+        }
         await self._tell(key, answered)
-        await self._tell(key, {"turn": id, "state": "final", "status": "completed", "reply": answer, "usage": fake_data.usage(10, 20, 0.01), "model": "anthropic/claude-sonnet-5"})
+        await self._tell(
+            key,
+            {
+                "turn": id,
+                "state": "final",
+                "status": "completed",
+                "reply": answer,
+                "usage": fake_data.usage(10, 20, 0.01),
+                "model": "anthropic/claude-sonnet-5",
+            },
+        )
         await self._tell_session(conversation)
 
     async def _call_tools(self, key: str, turn: dict[str, Any]) -> None:
-        made = fake_data.call(f"{turn['id']}-c", "read_file", '{"path":"notes/<img src=x>.md"}', "</script><script>document.title='owned'</script>")
+        made = fake_data.call(
+            f"{turn['id']}-c", "read_file", '{"path":"notes/<img src=x>.md"}', "</script><script>document.title='owned'</script>"
+        )
         facts = {"turn": turn["id"], "state": "tool", "step": 1, "id": made["id"], "name": made["name"]}
-        await self._tell(key, {"turn": turn["id"], "state": "delta", "step": 1, "attempt": 1, "offset": 0, "text": "I look into the notes.", "stream": "thinking"})
+        await self._tell(
+            key,
+            {
+                "turn": turn["id"],
+                "state": "delta",
+                "step": 1,
+                "attempt": 1,
+                "offset": 0,
+                "text": "I look into the notes.",
+                "stream": "thinking",
+            },
+        )
         await self._tell(key, {**facts, "phase": "started", "arguments": made["arguments"], "fate": "running"})
         await asyncio.sleep(self.pace * 20)
         await self._tell(key, {**facts, "phase": "ended", "fate": "done", "isError": False, "seconds": 0.2})
@@ -500,18 +652,29 @@ class FakeGateway:
                 await self._release.wait()
             piece = answer[at : at + 7]
             turn["shown"] = answer[: at + 7]
-            await self._tell(key, {"turn": turn["id"], "state": "delta", "step": number, "attempt": 1, "offset": at, "text": piece, "stream": "assistant"})
+            await self._tell(
+                key,
+                {
+                    "turn": turn["id"],
+                    "state": "delta",
+                    "step": number,
+                    "attempt": 1,
+                    "offset": at,
+                    "text": piece,
+                    "stream": "assistant",
+                },
+            )
             await asyncio.sleep(self.pace)
 
     async def _tell(self, key: str, payload: dict[str, Any]) -> None:
         for socket in list(self._sockets):
             if key in socket.keys or "*" in socket.keys:
-                await socket.event("chat", {"key": key, **payload})
+                await socket.event("chat", {"key": key, **payload}, is_lost=self.lose_events)
 
     async def _tell_session(self, conversation: dict[str, Any]) -> None:
         facts = {name: conversation[name] for name in ("key", "title", "updatedAt", "running")}
         for socket in list(self._sockets):
-            await socket.event("sessions", {**facts, "change": "updated"})
+            await socket.event("sessions", {**facts, "change": "updated"}, is_lost=self.lose_events)
 
 
 class _Socket:
@@ -525,9 +688,10 @@ class _Socket:
         with suppress(ConnectionError):
             await self.ws.send_str(json.dumps(frame))
 
-    async def event(self, name: str, payload: dict[str, Any]) -> None:
+    async def event(self, name: str, payload: dict[str, Any], *, is_lost: bool = False) -> None:
         self._seq += 1
-        await self.send({"type": "event", "event": name, "payload": payload, "seq": self._seq})
+        if not is_lost:
+            await self.send({"type": "event", "event": name, "payload": payload, "seq": self._seq})
 
 
 def _line(conversation: dict[str, Any]) -> dict[str, Any]:
@@ -573,8 +737,7 @@ async def _main(port: int) -> None:
     gateway.port = port
     await gateway.start()
     print(gateway.link(), flush=True)
-    while True:
-        await asyncio.sleep(3600)
+    await asyncio.Event().wait()
 
 
 if __name__ == "__main__":

@@ -16,8 +16,9 @@ const ModelList = ({ conversation, onClose }) => {
   const box = useRef();
   const chosen = conversation.settings.model ?? "";
   const rows = [{ ref: "", name: "Default", hint: nameOf(all.find((m) => m.current)?.ref ?? ""), usable: true }, ...all]
-    .filter((m) => !query || score(`${m.name} ${m.ref} ${m.alias ?? ""}`, query.toLowerCase()) > 0)
-    .sort((a, b) => (a.ref === "" ? -1 : b.ref === "" ? 1 : Number(b.usable) - Number(a.usable)))
+    .map((m) => ({ ...m, points: query ? score(`${m.name} ${m.ref} ${m.alias ?? ""}`, query.toLowerCase()) : 1 }))
+    .filter((m) => m.points > 0)
+    .sort((a, b) => Number(b.ref === "") - Number(a.ref === "") || b.points - a.points || Number(b.usable) - Number(a.usable))
     .slice(0, 80);
   useEffect(() => setAt(0), [query]);
   useEffect(() => box.current?.querySelector(".at")?.scrollIntoView({ block: "nearest" }), [at]);
