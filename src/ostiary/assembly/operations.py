@@ -1,18 +1,27 @@
 """Watching the house at work: figures and readiness at the door, traces for who asks for them."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 
 from ostiary import __version__
+from ostiary.assembly.config.secret import resolve
 from ostiary.assembly.house import House
+from ostiary.contracts.errors import OstiaryError
 from ostiary.gateway.asgi import Receive, Scope, Send
 from ostiary.gateway.ops.readiness import Readiness
 
 if TYPE_CHECKING:
     from ostiary.gateway.ops.metrics import Metrics
     from ostiary.gateway.ops.observer import Observer
+
+log = logging.getLogger("ostiary.operations")
+
+_LAST_TRACES_SECONDS = 6.0
 
 
 class Operations:
@@ -39,8 +48,8 @@ class Operations:
         clock, metrics = self._house.clock, self._made()
         self.readiness.started()
         try:
-            async with anyio.create_task_group() as group:
-                observers: list[Observer] = [metrics.tally]
+            async with _tracing(self._house) as traces, anyio.create_task_group() as group:
+                observers: list[Observer] = [metrics.tally, *traces]
                 group.start_soon(metrics.lag.measure)
                 group.start_soon(observe, lambda: self._house.engine.watcher(""), observers, clock.sleep)
         finally:
@@ -63,3 +72,31 @@ class Operations:
                 started_at=self._started_at,
             )
         return self._metrics
+
+
+@asynccontextmanager
+async def _tracing(house: House) -> "AsyncIterator[list[Observer]]":
+    """None unless they are switched on. Traces that cannot be made are said in the log: the house works without."""
+    settings = house.newest.live.current.config.telemetry
+    if not settings.enabled:
+        yield []
+        return
+    try:
+        from ostiary.adapters.telemetry import open_tracing
+
+        headers = {name: resolve(source, house.environ, house.credentials).reveal() for name, source in settings.headers.items()}
+        opened = open_tracing(endpoint=settings.endpoint, headers=headers, service=settings.service_name, version=__version__)
+        traces = await anyio.to_thread.run_sync(opened.__enter__)
+    except ImportError:
+        log.warning("telemetry is on, but OpenTelemetry is not installed: pip install 'ostiary[telemetry]'")
+        yield []
+        return
+    except OstiaryError as error:
+        log.warning("no traces are sent: %s %s", error, error.hint)
+        yield []
+        return
+    try:
+        yield [traces]
+    finally:
+        with anyio.move_on_after(_LAST_TRACES_SECONDS, shield=True):
+            await anyio.to_thread.run_sync(opened.__exit__, None, None, None, abandon_on_cancel=True)

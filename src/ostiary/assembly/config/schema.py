@@ -9,6 +9,7 @@ from ostiary.assembly.config.hooks import Hooks
 from ostiary.assembly.config.providers import Auth, Models
 from ostiary.assembly.config.secret import SecretSource
 from ostiary.assembly.config.section import key, section
+from ostiary.assembly.config.telemetry import Telemetry
 from ostiary.assembly.config.tools import Tools
 
 VERSION = 1
@@ -147,5 +148,6 @@ class Config:
     auth: Auth = key(factory=Auth)
     tools: Tools = key(factory=Tools)
     logging: Logging = key(factory=Logging)
+    telemetry: Telemetry = key(factory=Telemetry)
     plugins: Plugins = key(factory=Plugins)
     hooks: Hooks = key(factory=Hooks)
