@@ -1,0 +1,196 @@
+"""One question to the model: which model, what it is told, the answer as it streams, and the parts of it that are kept."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Literal
+
+from ostiary.contracts.content import AnswerPart, Label, Text, ToolCall
+from ostiary.contracts.errors import ModelUnavailable
+from ostiary.contracts.events import Delta, ModelRequested, PrefixPinned, Trimmed
+from ostiary.contracts.model import (
+    Answered,
+    CallDelta,
+    ModelCatalogue,
+    ModelChoice,
+    ModelClient,
+    ModelFacts,
+    ModelRequest,
+    Restarted,
+    TextDelta,
+    ThinkingDelta,
+)
+from ostiary.contracts.records import dataclass
+from ostiary.contracts.store import PutBlob
+from ostiary.contracts.tool import ToolSpec
+from ostiary.core.agent.context import Prepared, Prompts, blobs_of, build_request, kept_from, offered_tools, too_long
+from ostiary.core.agent.job import Job, RunRules
+from ostiary.core.agent.recovery import recover_calls
+from ostiary.core.agent.shaping import StreamFilter
+from ostiary.core.agent.tool_calls import storable
+from ostiary.core.sessions.pen import Pen, Sessions
+from ostiary.core.sessions.session import Session, Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    request: ModelRequest
+    offered: Mapping[str, ToolSpec]
+    step: int
+    label: Label
+
+
+class Asking:
+    """The only caller of the model."""
+
+    def __init__(
+        self,
+        *,
+        sessions: Sessions,
+        model: ModelClient,
+        catalogue: ModelCatalogue,
+        prompts: Prompts,
+        rules: Callable[[], RunRules],
+    ) -> None:
+        self._sessions = sessions
+        self._model = model
+        self._catalogue = catalogue
+        self._prompts = prompts
+        self._rules = rules
+
+    async def select(self, session: Session, turn: Turn) -> tuple[ModelChoice, ModelFacts, Prepared]:
+        """Which model, and what it is told and offered. Raises BadInput for a model that may not be used."""
+        directives = turn.started.directives
+        images = any(part.kind == "image" for each in turn.started.inputs for part in each.parts)
+        override = directives.get("model") or session.settings.get("model", "")
+        choice = self._catalogue.choose(session.key.agent, override, with_images=images)
+        profile = directives.get("profile", "") if "model" in directives else session.settings.get("profile", "")
+        if profile:
+            choice = replace(choice, profile=profile)
+        facts = self._catalogue.facts(choice.primary)
+        return choice, facts, await self._prompts.prepare(session=session, turn=turn, facts=facts)
+
+    async def request(self, pen: Pen, job: Job, turn: Turn, choice: ModelChoice, facts: ModelFacts, prepared: Prepared) -> Asked:
+        session, rules = pen.session, self._rules()
+        if turn.step >= rules.steps:
+            raise ModelUnavailable(f"the turn needed more than {rules.steps} steps", hint="Ask for less at once.")
+        _pin(pen, prepared)
+        fixed = len(prepared.prefix) + len(prepared.schemas)
+        reason = too_long(
+            session, facts, fixed, rules.history_messages, rules.history_turns.get(turn.started.reply_to.channel, 0)
+        )
+        if reason:
+            trim(pen, job, reason)
+        blobs = await blobs_of(session.messages, self._sessions.store, sees_images=facts.sees_images)
+        request = build_request(session, turn, prepared, choice, blobs, default_thinking=rules.thinking, facts=facts)
+        # A request that was recorded but never answered is the same step, asked again.
+        step = turn.step if turn.requested else turn.step + 1
+        pen.add(
+            ModelRequested(
+                step=step,
+                model=str(choice.primary),
+                thinking=request.thinking,
+                prefix=prepared.digest,
+                schemas=prepared.schemas_digest,
+                history=session.digest,
+                messages=len(request.messages),
+                characters=session.characters,
+            ),
+            turn=turn.id,
+        )
+        offered = offered_tools(prepared.tools, turn.started.client_tools)
+        return Asked(request=request, offered=offered, step=step, label=session.label.join(prepared.label))
+
+    async def stream(self, job: Job, asked: Asked) -> Answered:
+        attempt, job.shown = 1, ""
+        name = str(job.key)
+        visible = StreamFilter()
+        answered: Answered | None = None
+        async with self._model.stream(asked.request) as events:
+            async for event in events:
+                if answered is not None:
+                    # The answer is the last word; the stream is only followed to its end so that it closes in order.
+                    continue
+                match event:
+                    case TextDelta(text=text):
+                        text = visible.feed(text)
+                        if text:
+                            self._show(name, job, asked.step, attempt, len(job.shown), text, "assistant")
+                            job.shown += text
+                    case ThinkingDelta(text=text):
+                        self._show(name, job, asked.step, attempt, 0, text, "thinking")
+                    case CallDelta(name=tool):
+                        self._show(name, job, asked.step, attempt, 0, tool, "call")
+                    case Restarted():
+                        attempt, job.shown, visible = attempt + 1, "", StreamFilter()
+                        self._show(name, job, asked.step, attempt, 0, "", "assistant")
+                    case Answered():
+                        rest = visible.finish()
+                        if rest:
+                            self._show(name, job, asked.step, attempt, len(job.shown), rest, "assistant")
+                            job.shown += rest
+                        answered = event
+        if answered is None:
+            raise ModelUnavailable("the answer was cut off", hint="Try again; the conversation is unchanged.")
+        return answered
+
+    def _show(
+        self,
+        session: str,
+        job: Job,
+        step: int,
+        attempt: int,
+        offset: int,
+        text: str,
+        stream: Literal["assistant", "thinking", "call"],
+    ) -> None:
+        self._sessions.feed.show(
+            Delta(session=session, turn=job.turn, step=step, attempt=attempt, offset=offset, text=text, stream=stream)
+        )
+
+
+def _pin(pen: Pen, prepared: Prepared) -> None:
+    session = pen.session
+    pinned = session.prefix
+    if pinned is not None and pinned.digest == prepared.digest and pinned.schemas == prepared.schemas_digest:
+        return
+    reason = "first turn" if pinned is None else "tools, model or the owner's files changed"
+    pen.also(
+        PutBlob(digest=prepared.digest, content=prepared.prefix.encode()),
+        PutBlob(digest=prepared.schemas_digest, content=prepared.schemas),
+    )
+    pen.add(PrefixPinned(digest=prepared.digest, schemas=prepared.schemas_digest, reason=reason, report=prepared.report))
+
+
+def trim(pen: Pen, job: Job, reason: str) -> bool:
+    """Forget the older half of the turns before this one. False if there is nothing left to forget."""
+    session = pen.session
+    keep = kept_from(session, job.turn)
+    if keep is None:
+        return False
+    turns = next(place for place, (name, _) in enumerate(session.marks) if name == keep)
+    notice = f"({reason}: the oldest {turns} turns are no longer in view.)"
+    pen.add(Trimmed(kept_from=keep, turns=turns, notice=notice))
+    if reason != "history limit":
+        job.notices.append(notice)
+    return True
+
+
+def kept_parts(answered: Answered, asked: Asked, turn: str) -> tuple[AnswerPart, ...]:
+    """The answer as it is kept: labelled by what the model had read, calls recovered from text, ids unique."""
+    parts = answered.parts
+    if asked.offered and not any(isinstance(part, ToolCall) for part in parts):
+        parts = recover_calls(parts, frozenset(asked.offered))
+    kept: list[AnswerPart] = []
+    seen: set[str] = set()
+    for place, part in enumerate(parts):
+        match part:
+            case Text():
+                kept.append(replace(part, text=storable(part.text), label=asked.label))
+            case ToolCall(id=call_id):
+                if not call_id or call_id in seen:
+                    call_id = f"call_{turn[-8:]}_{asked.step}_{place}"
+                seen.add(call_id)
+                kept.append(replace(part, id=storable(call_id), name=storable(part.name), arguments=storable(part.arguments)))
+            case _:
+                kept.append(part)
+    return tuple(kept)

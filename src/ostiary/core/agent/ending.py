@@ -1,0 +1,83 @@
+"""How a turn ends: its last event, the reply and what becomes of its messages, durable together."""
+
+import logging
+
+from ostiary.contracts.content import Text
+from ostiary.contracts.errors import ModelError
+from ostiary.contracts.events import ToolFate, TurnEnded, TurnStatus
+from ostiary.contracts.store import Enqueue, MarkInbox, MarkTurn, SaveSession, SessionRecord
+from ostiary.core.agent.job import Job, Outgoing, begin, is_one_call
+from ostiary.core.agent.reply import closing_reply, usage_footer
+from ostiary.core.agent.tool_calls import INTERRUPTED, STOPPED, failure
+from ostiary.core.sessions.pen import Pen, Sessions
+from ostiary.core.sessions.session import Session, Turn
+
+log = logging.getLogger("ostiary.agent")
+
+
+class Ending:
+    def __init__(self, *, sessions: Sessions, outgoing: Outgoing) -> None:
+        self._sessions = sessions
+        self._outgoing = outgoing
+
+    def end(
+        self, pen: Pen, job: Job, turn: Turn, status: TurnStatus, reason: str, *, error_kind: str = "", hint: str = ""
+    ) -> None:
+        session = pen.session
+        reply = closing_reply(turn, status, reason, hint=hint, notices=tuple(job.notices), partial=job.shown)
+        if reply and status == "completed":
+            reply += usage_footer(session.settings.get("usage", ""), turn.usage)
+        ended = TurnEnded(
+            status=status, reason=reason, error_kind=error_kind, partial="" if status == "completed" else job.shown, reply=reply
+        )
+        pen.add(ended, turn=turn.id)
+        if status != "completed":
+            log.info("%s of %s %s %s", turn.id, job.key, status, error_kind)
+        rows = self._outgoing.rows_for(session, turn, reply)
+        if rows:
+            pen.then(lambda: self._outgoing.send(rows))
+        pen.also(
+            MarkTurn(turn=turn.id, session=job.key, lane=job.lane, state="ended"),
+            *(Enqueue(item=row) for row in rows),
+            SaveSession(record=record_of(session, turn)),
+        )
+        done = tuple(item for item in turn.items if item)
+        if done:
+            pen.also(MarkInbox(ids=done, state="done"))
+
+    async def fail(self, job: Job, error: ModelError) -> None:
+        async with self._sessions.pen(job.key) as pen:
+            turn = pen.session.turn
+            if turn is not None and turn.id == job.turn:
+                self.end(pen, job, turn, "failed", str(error), error_kind=error.kind, hint=error.hint)
+                await pen.commit()
+
+    async def end_early(self, job: Job, status: TurnStatus, reason: str, *, fate: ToolFate = "interrupted") -> None:
+        """End durably what was cut short: the part shown is kept, open calls are answered with what became of them."""
+        async with self._sessions.pen(job.key) as pen:
+            if job.batch is not None:
+                begin(pen, job, job.batch)
+            turn = pen.session.turn
+            if turn is None or turn.id != job.turn:
+                return
+            for call in turn.open_calls:
+                if call.id in turn.intents:
+                    pen.add(failure(call, STOPPED if status == "aborted" else INTERRUPTED, "interrupted"), turn=turn.id)
+                else:
+                    pen.add(failure(call, f"Not run: {reason}.", "skipped" if fate == "interrupted" else fate), turn=turn.id)
+            self.end(pen, job, turn, status, reason)
+            await pen.commit()
+            job.batch = None
+
+
+def record_of(session: Session, turn: Turn) -> SessionRecord:
+    first = next((part.text for each in turn.started.inputs for part in each.parts if isinstance(part, Text)), "")
+    return SessionRecord(
+        key=session.key,
+        created_at=session.created_at,
+        updated_at=session.updated_at,
+        title=" ".join(first.split())[:80],
+        origin=turn.started.reply_to,
+        last_seq=session.seq,
+        ephemeral=is_one_call(session.key),
+    )
