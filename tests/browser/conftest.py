@@ -1,4 +1,4 @@
-"""A real Chromium and a pretended gateway. Every page is watched: an error, a policy violation or a request elsewhere fails it."""
+"""A real Chromium and a pretended gateway. Every page is watched: errors, policy violations and requests elsewhere fail it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -236,6 +236,7 @@ def events(now: float) -> list[dict[str, Any]]:
                 "generation": 3,
             },
         ),
+        ("session.prefix", {"digest": "9f2c61d0aa", "schemas": "77aa01be12", "reason": "first turn", "report": {}}),
         (
             "model.requested",
             {
@@ -316,7 +317,10 @@ def events(now: float) -> list[dict[str, Any]]:
         ),
         ("turn.ended", {"status": "completed", "reason": "", "error_kind": "", "partial": "", "reply": TRIP}),
     ]
-    return [{"seq": i + 1, "turn": "t1", "at": now + i * 1.3, "kind": kind, **facts} for i, (kind, facts) in enumerate(rows)]
+    return [
+        {"seq": i + 1, "turn": "" if kind.startswith("session.") else "t1", "at": now + i * 1.3, "kind": kind, **facts}
+        for i, (kind, facts) in enumerate(rows)
+    ]
 
 
 def usage_rows(by: str, now: float) -> list[dict[str, Any]]:

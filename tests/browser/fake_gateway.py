@@ -472,7 +472,8 @@ class FakeGateway:
         loaded = self._config(self.config_text)
         return {
             "hash": self._hash(), "config": shown(loaded), "text": self.config_text, "problem": "",
-            "sources": ["/home/ana/.ostiary/ostiary.json5"], "generation": 3, "origins": {each.path: each.origin for each in explain(loaded)},
+            "sources": ["/home/ana/.ostiary/ostiary.json5"], "generation": 3,
+            "origins": {each.path: each.origin for each in explain(loaded)},
         }  # fmt: skip
 
     async def _on_config_schema(self, socket: "_Socket", params: dict[str, Any]) -> Any:

@@ -5,7 +5,7 @@ import { Icon } from "../icons.js";
 import { cls, html, useCell, useEffect, useLayoutEffect, useRef, useState } from "../lib.js";
 import { complain, say } from "../parts/basics.js";
 import { addFiles } from "../uploads.js";
-import { commands } from "./models.js";
+import { commands, seesPictures } from "./models.js";
 import { ModelPicker, ThinkingPicker } from "./picker.js";
 
 const drafts = {
@@ -146,6 +146,7 @@ export const Composer = ({ conversation, handle, onEditLast }) => {
       </ul>`}
       <form class="composer" onSubmit=${(e) => (e.preventDefault(), send())}>
         <${Tray} files=${files.current} onDrop=${(file) => (file.drop(), (files.current = files.current.filter((f) => f !== file)), redraw((n) => n + 1))} />
+        ${files.current.some((f) => f.preview) && !seesPictures(conversation) && html`<p class="tray-note"><${Icon} name="info" size=${14} /> This model cannot see pictures; choose another one below.</p>`}
         <textarea ref=${area} rows="1" aria-label="Message" placeholder=${state === "open" ? "Write a message, or / for commands" : "Write; it is sent when the gateway is back"} value=${text} enterkeyhint="send"
           aria-controls=${shown.length ? "completions" : undefined} aria-activedescendant=${shown.length ? `command-${at}` : undefined}
           onInput=${input} onKeyDown=${press} onPaste=${paste}></textarea>

@@ -17,3 +17,9 @@ export const nameOf = (ref) => {
   const found = models.value.find((m) => m.ref === ref || m.alias === ref);
   return found?.name || (ref ?? "").split("/").at(-1) || "Default model";
 };
+
+/** False only if the conversation's model is known to be blind. */
+export const seesPictures = (conversation) => {
+  const ref = conversation.settings.model || conversation.model;
+  return models.value.find((m) => m.ref === ref || (m.alias && m.alias === ref))?.seesImages !== false;
+};

@@ -125,11 +125,14 @@ const Block = ({ block, sessionKey, isWanted }) => {
     </section>`;
 };
 
+/** Events by turn. What happens to the session while a turn runs is shown within that turn. */
 const inBlocks = (events) => {
+  const ends = new Map(events.map((event) => [event.turn, event.seq]));
   const blocks = [];
   for (const event of events) {
     const last = blocks.at(-1);
-    if (last && last.turn === event.turn) last.events.push(event);
+    const isWithin = last && (last.turn === event.turn || (!event.turn && last.turn && event.seq < ends.get(last.turn)));
+    if (isWithin) last.events.push(event);
     else blocks.push({ turn: event.turn, id: `${event.turn}-${event.seq}`, events: [event] });
   }
   return blocks;

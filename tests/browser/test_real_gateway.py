@@ -1,0 +1,181 @@
+"""The web app on the real process: it is signed in to, talked through, killed and started again."""
+
+import json
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from ostiary.kit.model_servers import Reply, Words
+from tests.browser.conftest import DESKTOP, Watched
+from tests.journeys.gateway.house import OSTIARY, Gateway, Home, config
+from tests.journeys.gateway.model import Model, running
+
+PASSWORD = "three locks and 1 key"
+
+
+class Process:
+    """The gateway at one port, through restarts. Stands where a watched page expects its gateway."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.port = 0
+        self.current = self.begin()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def kill(self) -> None:
+        self.current.kill()
+        self.current.end()
+
+    def begin(self) -> Gateway:
+        with (self.home.path.parent / "home.stderr").open("ab") as stderr:
+            process = subprocess.Popen(
+                [OSTIARY, "up", "--port", str(self.port)], env=self.home.environ, stdout=subprocess.PIPE, stderr=stderr
+            )
+        self.current = Gateway(home=self.home, process=process)
+        self.current.wait_ready()
+        self.port = self.current.port
+        return self.current
+
+
+@pytest.fixture(scope="module")
+def model_server() -> Iterator[Model]:
+    with running() as model:
+        yield model
+
+
+@pytest.fixture
+def model(model_server: Model) -> Model:
+    model_server.begin()
+    return model_server
+
+
+@pytest.fixture
+def process(tmp_path: Path, model: Model) -> Iterator[Process]:
+    home = Home(tmp_path / "home")
+    settings = config(model.url)
+    settings["gateway"] = {
+        "auth": {"mode": "password", "password": "${PASSWORD}", "token": "${OSTIARY_TOKEN}"},
+        "drainSeconds": 1,
+    }
+    settings["models"]["providers"]["kit"]["models"][0]["input"] = ["text", "image"]  # type: ignore[index]
+    home.configure(settings)
+    home.environ["PASSWORD"] = PASSWORD
+    process = Process(home)
+    yield process
+    process.current.end()
+
+
+@pytest.fixture
+async def desk(browser: Browser, process: Process) -> AsyncIterator[Watched]:
+    context = await browser.new_context(viewport=DESKTOP)  # type: ignore[arg-type]
+    watched = Watched(await context.new_page(), process)
+    await watched.page.goto(process.url)
+    await watched.page.get_by_label("Or the gateway’s password").fill(PASSWORD)
+    await watched.page.keyboard.press("Enter")
+    await watched.page.wait_for_selector(".shell")
+    yield watched
+    await context.close()
+    assert watched.problems == []
+
+
+async def test_an_answer_comes_through_the_real_house(desk: Watched, model: Model) -> None:
+    model.begin("It is **open**.")
+    await desk.page.keyboard.press("Alt+n")
+    await desk.say("Is the door open?")
+    await desk.answer("It is open.")
+    await expect(desk.page.locator(".session-title")).to_have_text("Is the door open?")
+    await desk.page.get_by_role("link", name="Open the timeline of this turn").click()
+    await expect(desk.page.locator(".turn-block")).to_have_count(1)
+    await expect(desk.page.locator(".event").last).to_contain_text("Turn completed")
+
+
+async def test_a_killed_gateway_finishes_the_turn_and_the_page_shows_it_once(
+    desk: Watched, model: Model, process: Process
+) -> None:
+    gate = model.gate()
+    model.begin(Reply(parts=(Words(pieces=("The first half ", "and the rest.")),), holds={2: gate}), "The whole answer, once.")
+    await desk.say("Tell me")
+    await expect(desk.page.locator(".answer.live .prose")).to_have_text("The first half")
+    process.kill()
+    await expect(desk.page.get_by_text("Reconnecting to the gateway")).to_be_visible()
+    process.begin()
+    await desk.answer("The whole answer, once.")
+    model.release(gate)
+    await expect(desk.page.locator(".bubble")).to_have_text(["You: Tell me"])
+    await expect(desk.page.locator(".prose", has_text="The whole answer, once.")).to_have_count(1)
+
+
+async def test_a_picture_reaches_the_model(desk: Watched, model: Model) -> None:
+    model.begin("A dot.")
+    await desk.page.set_input_files("input[type=file]", files=[{"name": "dot.png", "mimeType": "image/png", "buffer": PNG}])
+    await expect(desk.page.locator(".tray li.sent")).to_have_count(1)
+    await desk.say("What is it?")
+    await desk.answer("A dot.")
+    assert "image_url" in json.dumps(model.last)
+    picture = desk.page.locator(".picture img")
+    assert await picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 1
+
+
+async def test_an_earlier_message_is_edited_into_a_branch(desk: Watched, model: Model) -> None:
+    model.begin("First.", "Second.", "Another second.")
+    await desk.say("One")
+    await desk.answer("First.")
+    await desk.say("Two")
+    await desk.answer("Second.")
+    await desk.page.locator(".said").last.hover()
+    await desk.page.get_by_role("button", name="Edit and branch").last.click()
+    await desk.page.get_by_label("Edit your message").fill("Two, but different")
+    await desk.page.keyboard.press("Enter")
+    await desk.answer("Another second.")
+    said = [message["content"] for message in model.last["messages"] if message["role"] == "assistant"]
+    assert said == ["First."]
+    await expect(desk.page.locator(".bubble")).to_have_text(["You: One", "You: Two, but different"])
+
+
+async def test_every_page_shows_the_real_house(desk: Watched, model: Model) -> None:
+    model.begin("Yes.")
+    await desk.say("Ready?")
+    await desk.answer("Yes.")
+    shown = {
+        "sessions": "Ready?",
+        "usage": "kit/kit-1",
+        "models": "kit/kit-2",
+        "config": "Posture",
+        "devices": "this browser",
+        "logs": "listens at",
+        "health": "All is well",
+    }
+    for path, words in shown.items():
+        await desk.show(path)
+        await expect(desk.page.locator("main")).to_contain_text(words)
+
+
+async def test_a_setting_is_saved_into_the_real_file(desk: Watched, process: Process) -> None:
+    await desk.show("config")
+    await desk.page.get_by_role("button", name="Agents", exact=True).click()
+    await desk.page.get_by_label("Thinking default").select_option("low")
+    await desk.page.get_by_role("button", name="Save").click()
+    await expect(desk.page.get_by_text("Saved. It is in force.")).to_be_visible()
+    assert '"low"' in process.home.file.read_text()
+    assert PASSWORD not in await desk.page.content()
+
+
+async def test_signing_out_closes_the_door(desk: Watched) -> None:
+    await desk.show("devices")
+    await desk.page.get_by_role("button", name="Sign out").click()
+    await desk.page.get_by_role("dialog").get_by_role("button", name="Sign out").click()
+    await expect(desk.page.get_by_text("Knock, and be let in")).to_be_visible()
+    await desk.page.reload()
+    await expect(desk.page.get_by_text("Knock, and be let in")).to_be_visible()
+
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c63f8cfc0f01f00050001ff56c7"
+    "2f0d0000000049454e44ae426082"
+)
