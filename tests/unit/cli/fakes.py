@@ -8,10 +8,9 @@ from pathlib import Path
 import anyio
 from anyio.from_thread import start_blocking_portal
 
-from ostiary.gateway.app import build_app
 from ostiary.gateway.run_file import run_file
 from ostiary.gateway.server import serve
-from tests.unit.gateway.fakes import FakeCatalogue, FakeEngine
+from tests.unit.gateway.fakes import FakeEngine, build_app
 
 
 @contextmanager
@@ -27,7 +26,7 @@ def running_gateway(home: Path, engine: FakeEngine | None = None) -> Iterator[Fa
 
         async def serving(stop: anyio.Event) -> None:
             facts = {"version": "1", "commands": ["status", "stop"]}
-            app = build_app(engine, token=lambda: "lasting", run_token=run.token, catalogue=FakeCatalogue(), facts=lambda: facts)
+            app = build_app(engine, token=lambda: "lasting", run_token=run.token, facts=facts)
             async with anyio.create_task_group() as group:
                 group.start_soon(lambda: serve(app, on_ready=announce, drain_seconds=1))
                 await stop.wait()

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -199,10 +200,11 @@ def build_app(
     run_token: str = "",
     limits: Limits | None = None,
     monotonic: Callable[[], float] = lambda: 0.0,
+    facts: Mapping[str, object] = MappingProxyType({"version": "1"}),
 ) -> App:
     """A door with OpenAI's pages and the command line's."""
     limits = limits or Limits()
-    house = House(engine=engine, store=None, facts=lambda: {"version": "1"}, limits=limits)
+    house = House(engine=engine, store=None, facts=lambda: facts, limits=limits)
     desk = Desk(
         engine=engine,
         catalogue=FakeCatalogue(),
