@@ -13,23 +13,22 @@ from anyio.abc import TaskGroup
 
 from ostiary.contracts.clock import Clock, Ids
 from ostiary.contracts.engine import Outcome, Stopped
-from ostiary.contracts.errors import Busy, OstiaryError, StaleLease, StoreError, StoreUnavailable
+from ostiary.contracts.errors import Busy, OstiaryError, StaleLease, StoreError
 from ostiary.contracts.events import TurnInput
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Accept, InboxItem, MarkInbox, Pending, Write
-from ostiary.core.agent.run import Batch, Job, Runner
+from ostiary.core.agent.job import Batch, Job, is_one_call
+from ostiary.core.agent.run import Runner
 from ostiary.core.cancellation import Cancelled, is_wanted
-from ostiary.core.routing.outcomes import Outcomes, outcome_of
+from ostiary.core.routing.closing import FIRST_RETRY, LONGEST_RETRY, Closing
+from ostiary.core.routing.outcomes import Outcomes
 from ostiary.core.routing.queue import QueueFull, QueueRules, Seat, input_of, next_batch, summarise
 from ostiary.core.sessions.pen import Sessions
 
 log = logging.getLogger("ostiary.lanes")
 
-FIRST_RETRY = 0.5
-LONGEST_RETRY = 30.0
 LONGEST_DEBOUNCE = 600.0
-STOP_SECONDS = 10.0
 SUMMARISED = 50
 
 
@@ -71,6 +70,9 @@ class Lanes:
         self._draining = False
         self._idle = anyio.Event()
         self.outcomes = Outcomes()
+        self.closing = Closing(
+            sessions=sessions, runner=runner, clock=clock, outcomes=self.outcomes, line_up=lambda seat: self._line_up(seat)
+        )
         self.broken: BaseException | None = None
 
     @property
@@ -94,9 +96,10 @@ class Lanes:
 
     def start(self, group: TaskGroup) -> None:
         self._group = group
+        self.closing.start(group)
         for seat in list(self._seats.values()):
             if seat.parked:
-                self._watch_deadline(seat)
+                self.closing.park(seat, seat.parked, seat.deadline)
             self._line_up(seat)
 
     async def drain(self, seconds: float) -> int:
@@ -159,8 +162,7 @@ class Lanes:
         seat = self._seat(item.session)
         self.outcomes.expect(item.id)
         self._arrived(seat, item)
-        if seat.parked and self._group is not None:
-            self._group.start_soon(self._expire, seat, seat.parked, 0.0, "a new message came instead of the answers")
+        self.closing.give_up(seat, "a new message came instead of the answers")
         return item
 
     def _victim(self, seat: Seat, rules: QueueRules) -> InboxItem | None:
@@ -206,11 +208,14 @@ class Lanes:
         if self._group is None or seat.lined_up or seat.job is not None or self._draining:
             return
         if seat.parked or not (seat.resume or seat.waiting):
+            seat.since = None
             self._let_go(seat)
             return
+        now = self._clock.monotonic()
+        seat.since = now if seat.since is None else seat.since
         due = max(seat.not_before, 0.0 if seat.resume else seat.ready_at())
         seat.lined_up = True
-        wait = due - self._clock.monotonic()
+        wait = due - now
         if wait > 0:
             self._group.start_soon(self._line_up_later, seat, wait)
             return
@@ -244,6 +249,7 @@ class Lanes:
 
     def _job(self, seat: Seat) -> Job:
         turn, seat.resume, batch = seat.resume, "", None
+        seat.since = None
         if not turn:
             turn, batch = self._ids.new("turn"), self._batch(seat)
         return Job(
@@ -295,18 +301,11 @@ class Lanes:
         seat.waiting = deque([*steers, *(back.get(item.id, item) for item in seat.waiting)])
 
     async def _run(self, seat: Seat, job: Job) -> None:
-        batch = job.batch
         try:
-            if batch is not None:
-                session = await self._sessions.get(seat.key)
-                inputs, previous = [], session.last_input_at
-                for item in batch.items:
-                    inputs.append(input_of(item, self._words(item, previous)))
-                    previous = item.accepted_at
-                reason = self._reset_reason(batch.items[0], session.last_input_at)
-                batch = job.batch = replace(batch, inputs=tuple(inputs), reset_reason=reason)
-            verdict = await self._runner.run(job)
-            await self._finished(seat, job, verdict)
+            with self._sessions.kept(seat.key):
+                await self._begin(seat, job)
+                verdict = await self._runner.run(job)
+                await self.closing.finished(seat, job, verdict)
             seat.failures = 0
         except StaleLease as error:
             self.broken = error
@@ -329,19 +328,18 @@ class Lanes:
         self._line_up(seat)
         self._pump(job.lane)
 
-    async def _finished(self, seat: Seat, job: Job, verdict: str) -> None:
+    async def _begin(self, seat: Seat, job: Job) -> None:
+        """Messages get their envelopes and the batch its reset only now that it is their turn."""
+        batch = job.batch
+        if batch is None:
+            return
         session = await self._sessions.get(seat.key)
-        turn = session.turn if verdict == "waiting" else session.last_turn
-        if turn is None or turn.id != job.turn:
-            return
-        if verdict == "waiting" and turn.suspended is None:
-            # Answered before it had its place.
-            seat.resume = turn.id
-            return
-        self.outcomes.settle(turn.items, outcome_of(seat.key, turn))
-        if verdict == "waiting":
-            seat.parked, seat.deadline = turn.id, turn.suspended.deadline if turn.suspended else 0.0
-            self._watch_deadline(seat)
+        inputs, previous = [], session.last_input_at
+        for item in batch.items:
+            inputs.append(input_of(item, self._words(item, previous)))
+            previous = item.accepted_at
+        reason = self._reset_reason(batch.items[0], session.last_input_at)
+        job.batch = replace(batch, inputs=tuple(inputs), reset_reason=reason)
 
     def _put_back(self, seat: Seat, job: Job, error: Exception) -> None:
         """The store would not write: what was accepted stays accepted and is tried again, ever more slowly."""
@@ -360,7 +358,7 @@ class Lanes:
     async def _end_broken(self, seat: Seat, job: Job, reason: str) -> None:
         try:
             await self._runner.end_early(job, "failed", reason)
-            await self._finished(seat, job, "ended")
+            await self.closing.finished(seat, job, "ended")
         except StaleLease:
             raise
         except Exception as error:
@@ -371,85 +369,15 @@ class Lanes:
     async def stop(self, key: SessionKey, reason: str) -> Stopped:
         """End what runs, clear what waits; durable when it returns."""
         seat = self._seats.get(key)
-        if seat is None:
-            return Stopped(turns=0, queued=0)
-        queued = await self._clear(seat, reason)
-        turns = 0
-        if seat.parked:
-            await self.close_parked(seat, reason)
-            turns = 1
-        job = seat.job
-        if job is not None:
-            turns = 1
-            with self.outcomes.ended(job.turn) as ended, anyio.move_on_after(STOP_SECONDS) as late:
-                job.stop(reason)
-                await ended.wait()
-            if late.cancelled_caught:
-                raise StoreUnavailable("the turn was told to stop, but its end could not be recorded yet")
-            if seat.parked == job.turn:
-                await self.close_parked(seat, reason)
-        elif seat.resume:
-            turns = 1
-            await self._close(seat, seat.resume, reason)
-        return Stopped(turns=turns, queued=queued)
-
-    async def _clear(self, seat: Seat, reason: str) -> int:
-        """Nobody waits any more; gives how many did. Raises StoreError, Busy, and then everybody waits as before."""
-        waiting, dropped = list(seat.waiting), list(seat.dropped)
-        ids = tuple(item.id for item in (*waiting, *dropped))
-        if not ids:
-            return 0
-        seat.waiting.clear()
-        seat.dropped.clear()
-        try:
-            with anyio.CancelScope(shield=True):
-                await self._sessions.write([MarkInbox(ids=ids, state="done")])
-        except (StoreError, Busy):
-            seat.waiting.extendleft(reversed(waiting))
-            seat.dropped = [*dropped, *seat.dropped]
-            self._line_up(seat)
-            raise
-        gone = Outcome(turn="", session=seat.key, status="aborted", reason=reason)
-        self.outcomes.settle([item.id for item in waiting], gone)
-        return len(waiting)
-
-    async def close_parked(self, seat: Seat, reason: str) -> None:
-        """End a turn that waits: its open calls are recorded as unanswered. Raises StoreError, Busy: then it still waits."""
-        await self._close(seat, seat.parked, reason)
-
-    async def _close(self, seat: Seat, turn: str, reason: str) -> None:
-        job = Job(key=seat.key, turn=turn, lane=seat.lane, batch=None, steer=list)
-        await self._runner.end_early(job, "aborted", reason, fate="unanswered")
-        await self._finished(seat, job, "ended")
-        seat.parked = "" if seat.parked == turn else seat.parked
-        seat.resume = "" if seat.resume == turn else seat.resume
-        self._line_up(seat)
+        return await self.closing.stop(seat, reason) if seat is not None else Stopped(turns=0, queued=0)
 
     def unpark(self, key: SessionKey, turn: str) -> None:
         """The answer to a waiting turn is committed: it goes on as soon as there is a slot."""
         seat = self._seat(key)
         if seat.parked == turn:
-            seat.resume, seat.parked = turn, ""
+            self.closing.unpark(seat, turn)
+            seat.resume = turn
         self._line_up(seat)
-
-    def _watch_deadline(self, seat: Seat) -> None:
-        if seat.deadline and self._group is not None:
-            seconds = seat.deadline - self._clock.now()
-            self._group.start_soon(self._expire, seat, seat.parked, seconds, "nobody answered in time")
-
-    async def _expire(self, seat: Seat, turn: str, seconds: float, reason: str) -> None:
-        """Close a turn that still waits by then; if the store will not write, until it does."""
-        await self._clock.sleep(max(0.0, seconds))
-        wait = FIRST_RETRY
-        while seat.parked == turn:
-            try:
-                await self.close_parked(seat, reason)
-            except StaleLease:
-                raise
-            except Exception as error:  # noqa: BLE001 - one session's fault must not end the others
-                log.warning("turn %s waits to be closed: %s", turn, error)
-                await self._clock.sleep(wait)
-                wait = min(wait * 2, LONGEST_RETRY)
 
     def _seat(self, key: SessionKey) -> Seat:
         seat = self._seats.get(key)
@@ -460,3 +388,5 @@ class Lanes:
     def _let_go(self, seat: Seat) -> None:
         if seat.is_empty and self._seats.get(seat.key) is seat:
             del self._seats[seat.key]
+            if is_one_call(seat.key):
+                self._sessions.forget(seat.key)

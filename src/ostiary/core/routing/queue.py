@@ -11,12 +11,13 @@ from ostiary.contracts.events import TurnInput
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import InboxItem
-from ostiary.core.agent.run import Job
+from ostiary.core.agent.job import Job
 from ostiary.core.sessions.session import trust_label
 
 Mode = Literal["collect", "followup", "steer", "steer-backlog", "interrupt"]
 MODES: tuple[Mode, ...] = ("collect", "followup", "steer", "steer-backlog", "interrupt")
 Drop = Literal["old", "new", "summarize"]
+QUIET_TIMES = 10
 _SUMMARY_LINE = 140
 
 
@@ -34,12 +35,13 @@ class QueueRules:
     drop: Drop = "summarize"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Seat:
     """A session's place in its lane. `job` is set while a turn of it runs; `parked` names a turn that waits.
 
     `due` holds, per waiting item, the monotonic second from which it may run. `arriving` counts messages being written.
-    `stop_reason` is set while a turn that was told to stop waits for the store."""
+    `stop_reason` is set while a turn that was told to stop waits for the store. `since` is the monotonic second from which
+    nothing but the quiet time holds its next turn back."""
 
     key: SessionKey
     waiting: deque[InboxItem] = field(default_factory=deque)
@@ -55,14 +57,22 @@ class Seat:
     failures: int = 0
     not_before: float = 0.0
     stop_reason: str = ""
+    since: float | None = None
 
     @property
     def is_empty(self) -> bool:
         return not (self.waiting or self.dropped or self.job or self.parked or self.resume or self.arriving)
 
     def ready_at(self) -> float:
-        """When the next turn may begin: debounced messages wait for the last of their batch."""
-        return max((self.due.get(item.id, 0.0) for item in next_batch(self.waiting)), default=0.0)
+        """When the next turn may begin: debounced messages wait for the last of their batch.
+
+        Who never pauses is answered all the same, after `QUIET_TIMES` the quiet time."""
+        batch = next_batch(self.waiting)
+        due = max((self.due.get(item.id, 0.0) for item in batch), default=0.0)
+        if self.since is None:
+            return due
+        quiet = max((item.ready_at - item.accepted_at for item in batch), default=0.0)
+        return min(due, self.since + QUIET_TIMES * quiet)
 
 
 def next_batch(waiting: Sequence[InboxItem]) -> list[InboxItem]:

@@ -5,7 +5,8 @@ If that fails the fold is thrown away and made again from the journal, so memory
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -19,6 +20,7 @@ from ostiary.core.routing.feed import Feed
 from ostiary.core.sessions.session import Session, fold
 
 OPEN_SESSIONS = 512
+OPEN_CHARACTERS = 64_000_000
 
 
 @dataclass(slots=True)
@@ -60,6 +62,7 @@ class Pen:
         appends: list[Write] = [Append(session=key, turn=each.turn, at=each.at, event=each.event) for each in recorded]
         numbers = await self._sessions.write([*also, *appends], expect={self.session.name: self._base} if recorded else None)
         self._recorded, self._also, self._base = [], [], self.session.seq
+        self._sessions.wrote(self.session)
         self._sessions.feed.publish(recorded)
         actions, self._then = self._then, []
         for action in actions:
@@ -75,17 +78,33 @@ class Queued:
     users: int = 0
 
 
-class Sessions:
-    """Open sessions by key, the most recently used kept in memory."""
+@dataclass(slots=True, eq=False)
+class Load:
+    """A journal being read. Stale once the session was written and forgotten meanwhile: what was read is the past."""
 
-    def __init__(self, *, store: Store, feed: Feed, clock: Clock, limit: int = OPEN_SESSIONS) -> None:
+    is_stale: bool = False
+
+
+class Sessions:
+    """Open sessions by key, the most recently used kept in memory: at most `limit`, and `characters` of text in all.
+
+    One that is being written or has a turn running stays, whatever its size."""
+
+    def __init__(
+        self, *, store: Store, feed: Feed, clock: Clock, limit: int = OPEN_SESSIONS, characters: int = OPEN_CHARACTERS
+    ) -> None:
         self.store = store
         self.feed = feed
         self.clock = clock
         self.lease: Lease | None = None
         self._open: OrderedDict[SessionKey, Session] = OrderedDict()
+        self._sizes: dict[SessionKey, int] = {}
+        self._loads: dict[SessionKey, set[Load]] = {}
+        self._kept: set[SessionKey] = set()
         self.locks: dict[SessionKey, Queued] = {}
         self._limit = limit
+        self._most_characters = characters
+        self.characters = 0
 
     def __len__(self) -> int:
         return len(self._open)
@@ -95,13 +114,21 @@ class Sessions:
 
     async def get(self, key: SessionKey) -> Session:
         """The fold as it stands. Read it; to change it take the pen."""
-        session = self._open.get(key)
-        if session is None:
-            loaded = fold(key, await self.store.read(key))
-            session = self._open.setdefault(key, loaded)
-            self._shrink()
-        else:
-            self._open.move_to_end(key)
+        while (session := self._open.get(key)) is None:
+            load = Load()
+            loads = self._loads.setdefault(key, set())
+            loads.add(load)
+            try:
+                events = await self.store.read(key)
+            finally:
+                loads.discard(load)
+                if not loads:
+                    self._loads.pop(key, None)
+            if not load.is_stale and key not in self._open:
+                session = self._open[key] = fold(key, events)
+                self._measure(session)
+        self._open.move_to_end(key)
+        self._shrink(key)
         return session
 
     def peek(self, key: SessionKey) -> Session | None:
@@ -112,15 +139,38 @@ class Sessions:
         """One writer at a time per session; leaving with an error or with uncommitted events drops the fold."""
         return Holding(self, key)
 
-    def forget(self, key: SessionKey) -> None:
-        self._open.pop(key, None)
+    def wrote(self, session: Session) -> None:
+        """A pen's unit is durable: whatever else was read of the session is the past."""
+        if self._open.get(session.key) is session:
+            self._measure(session)
+        else:
+            self.forget(session.key)
 
-    def _shrink(self) -> None:
-        while len(self._open) > self._limit:
-            oldest = next((key for key in self._open if key not in self.locks), None)
+    def forget(self, key: SessionKey) -> None:
+        for load in self._loads.get(key, ()):
+            load.is_stale = True
+        self._open.pop(key, None)
+        self.characters -= self._sizes.pop(key, 0)
+
+    @contextmanager
+    def kept(self, key: SessionKey) -> Iterator[None]:
+        """While its turn runs a session stays in memory once it is there."""
+        self._kept.add(key)
+        try:
+            yield
+        finally:
+            self._kept.discard(key)
+
+    def _measure(self, session: Session) -> None:
+        self.characters += session.characters - self._sizes.get(session.key, 0)
+        self._sizes[session.key] = session.characters
+
+    def _shrink(self, newest: SessionKey) -> None:
+        while len(self._open) > self._limit or self.characters > self._most_characters:
+            oldest = next((key for key in self._open if key not in self.locks and key not in self._kept and key != newest), None)
             if oldest is None:
                 return
-            del self._open[oldest]
+            self.forget(oldest)
 
 
 class Holding:

@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
+from ostiary.contracts.engine import Submission
 from ostiary.contracts.errors import Conflict, StoreUnavailable
-from ostiary.contracts.events import Recorded, Reset, SettingChanged, Shown
+from ostiary.contracts.events import Noted, Recorded, Reset, SettingChanged, Shown
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.store import Append, SetValue, Write
 from ostiary.core.routing.feed import Feed
 from ostiary.core.sessions.pen import Sessions
-from ostiary.kit.models import ScriptedModel
+from ostiary.core.sessions.session import SYSTEM_LABEL
+from ostiary.kit.models import ScriptedModel, call
+from ostiary.kit.models import say as scripted
 from tests.unit.core.engines import MAIN, Engine, engine
 
 
@@ -160,3 +165,139 @@ async def test_the_least_recently_used_sessions_leave_memory_but_never_one_that_
             assert len(sessions) == 3
             assert sessions.peek(MAIN) is not None
             assert sessions.peek(SessionKey("main", "s0")) is None
+
+
+def note(characters: int) -> Noted:
+    return Noted(text="x" * characters, by="owner", label=SYSTEM_LABEL)
+
+
+async def say(sessions: Sessions, key: SessionKey, characters: int) -> None:
+    async with sessions.pen(key) as pen:
+        pen.add(note(characters))
+        await pen.commit()
+
+
+def named(number: int) -> SessionKey:
+    return SessionKey("main", f"s{number}")
+
+
+async def test_sessions_leave_memory_when_their_text_together_is_too_long(tmp_path: Path) -> None:
+    async with engine(tmp_path, ScriptedModel([])) as house:
+        sessions = Sessions(store=house.store, feed=Feed(), clock=house.clock, characters=1000)
+        for number in range(5):
+            await say(sessions, named(number), 400)
+        await sessions.get(named(4))
+        assert [sessions.peek(named(number)) is not None for number in range(5)] == [False, False, False, True, True]
+        assert 800 <= sessions.characters <= 1000
+
+
+async def test_what_was_written_counts_and_what_was_forgotten_does_not(tmp_path: Path) -> None:
+    async with engine(tmp_path, ScriptedModel([])) as house:
+        sessions = house.sessions
+        await say(sessions, MAIN, 100)
+        await say(sessions, MAIN, 200)
+        assert sessions.characters == (await sessions.get(MAIN)).characters >= 300
+        sessions.forget(MAIN)
+        assert sessions.characters == 0
+
+
+async def test_one_session_too_long_for_the_rule_is_still_kept_while_it_is_the_newest(tmp_path: Path) -> None:
+    async with engine(tmp_path, ScriptedModel([])) as house:
+        sessions = Sessions(store=house.store, feed=Feed(), clock=house.clock, characters=100)
+        await say(sessions, MAIN, 5000)
+        assert await sessions.get(MAIN) is await sessions.get(MAIN)
+        await sessions.get(named(1))
+        assert sessions.peek(MAIN) is None
+
+
+async def test_a_session_whose_turn_runs_is_not_evicted(tmp_path: Path) -> None:
+    hold = anyio.Event()
+    model = ScriptedModel([scripted("done").held(hold)])
+    async with engine(tmp_path, model) as house:
+        house.sessions._limit = 1
+        accepted = await house.supervisor.submit(Submission(message=house.channel.message("go")))
+        await house.until(lambda: len(model.requests) == 1)
+        running = house.sessions.peek(MAIN)
+        for number in range(5):
+            await house.sessions.get(named(number))
+        assert running is not None
+        assert house.sessions.peek(MAIN) is running
+        hold.set()
+        await house.supervisor.outcome(accepted.item or 0)
+        await house.settle(lambda: house.lanes.running == 0)
+        await house.sessions.get(named(0))
+        assert house.sessions.peek(MAIN) is None
+
+
+class SlowReads:
+    """A store whose next read, once done, is handed over only when the test says so."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.hold: anyio.Event | None = None
+        self.has_read = anyio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def read(self, key: SessionKey) -> Any:
+        hold, self.hold = self.hold, None
+        events = await self._inner.read(key)
+        if hold is not None:
+            self.has_read.set()
+            await hold.wait()
+        return events
+
+
+async def test_a_slow_reader_does_not_bring_back_what_was_written_over_and_forgotten(tmp_path: Path) -> None:
+    async with engine(tmp_path, ScriptedModel([])) as house:
+        store, hold = SlowReads(house.store), anyio.Event()
+        sessions = Sessions(store=store, feed=Feed(), clock=house.clock)
+        sessions.lease = house.sessions.lease
+        store.hold = hold
+        found: list[int] = []
+
+        async def read() -> None:
+            found.append((await sessions.get(MAIN)).seq)
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(read)
+                await store.has_read.wait()
+                await say(sessions, MAIN, 10)
+                sessions.forget(MAIN)
+                hold.set()
+        await say(sessions, MAIN, 10)
+        assert (found, (await sessions.get(MAIN)).seq) == ([1], 2)
+        assert sessions._loads == {}
+
+
+async def test_a_session_forgotten_while_it_is_written_is_read_again_afterwards(tmp_path: Path) -> None:
+    async with engine(tmp_path, ScriptedModel([])) as house:
+        async with house.sessions.pen(MAIN) as pen:
+            house.sessions.forget(MAIN)
+            await house.sessions.get(MAIN)
+            pen.add(setting("x"))
+            await pen.commit()
+        assert (await house.sessions.get(MAIN)).settings == {"model": "x"}
+        await write(house, "y")
+
+
+async def test_a_call_of_its_own_leaves_memory_when_it_is_answered(tmp_path: Path) -> None:
+    async with engine(tmp_path, ScriptedModel([scripted("done")])) as house:
+        key = SessionKey("main", "call:1")
+        accepted = await house.supervisor.submit(Submission(message=house.channel.message("go"), session=key))
+        outcome = await house.supervisor.outcome(accepted.item or 0)
+        await house.settle(lambda: house.lanes.seat_of(key) is None)
+        assert (outcome.text, house.sessions.peek(key)) == ("done", None)
+        assert (await house.supervisor.outcome(accepted.item or 0)).text == "done"
+
+
+async def test_a_call_that_waits_for_its_client_stays_in_memory(tmp_path: Path) -> None:
+    client = ToolSchema(name="client", description="Runs at the caller's.", parameters={"type": "object", "properties": {}})
+    async with engine(tmp_path, ScriptedModel([call("client", id="c1")])) as house:
+        key = SessionKey("main", "call:1")
+        message = house.channel.message("go")
+        await house.supervisor.submit(Submission(message=message, session=key, client_tools=(client,)))
+        await house.settle(lambda: house.lanes.parked == 1 and house.lanes.running == 0)
+        assert house.sessions.peek(key) is not None
