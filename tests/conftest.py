@@ -6,6 +6,11 @@ import tempfile
 from ipaddress import ip_address
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says more about the machine than about the code; in CI the same change gets the same examples.
+settings.register_profile("house", deadline=None, derandomize=os.environ.get("CI") == "true")
+settings.load_profile("house")
 
 os.environ["OSTIARY_HOME"] = os.path.join(tempfile.gettempdir(), f"ostiary-test-home-{os.getpid()}-unused")
 
