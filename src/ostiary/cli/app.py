@@ -7,7 +7,22 @@ from importlib import import_module
 import typer
 
 # In the order of `--help`: what a newcomer types first comes first.
-COMMANDS = ("setup", "up", "chat", "agent", "status", "sessions", "models", "config", "doctor", "logs", "completion")
+COMMANDS = (
+    "setup",
+    "up",
+    "chat",
+    "agent",
+    "status",
+    "gateway",
+    "devices",
+    "sessions",
+    "models",
+    "config",
+    "service",
+    "doctor",
+    "logs",
+    "completion",
+)
 
 COMPLETE = "_OSTIARY_COMPLETE"
 

@@ -64,7 +64,7 @@ def run(asked: Asked) -> None:
     async def serve() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(_until_signalled, group.cancel_scope)
-            await run_gateway(place, asked.port, _ready, _progress if sys.stderr.isatty() else None)
+            await run_gateway(place, asked.port, lambda url: _ready(url, place), _progress if sys.stderr.isatty() else None)
 
     try:
         anyio.run(serve, backend_options={"use_uvloop": sys.platform != "win32"})
@@ -89,12 +89,28 @@ def _first(errors: BaseExceptionGroup[OstiaryError]) -> OstiaryError:
     return error if isinstance(error, OstiaryError) else OstiaryError(str(error))
 
 
-def _ready(url: str) -> None:
+def _ready(url: str, home: Path) -> None:
     print(f"ready {url}", flush=True)
     if sys.stdout.isatty():
+        link = _link(url, home)
+        print(f"\nopen {link}\n(it signs one browser in, once, within ten minutes)" if link else "", flush=True)
         print(
-            "\nIn another terminal:  ostiary chat\nor:                   ostiary agent -m 'hello'\nCtrl-C stops it.\n", flush=True
+            "\nIn another terminal:  ostiary chat\nor:                   ostiary agent -m 'hello'\n"
+            "another browser:      ostiary gateway link\nCtrl-C stops it.\n",
+            flush=True,
         )
+
+
+def _link(url: str, home: Path) -> str:
+    """Empty if there is no page, or the books cannot be written just now: the gateway runs all the same."""
+    import os
+
+    from ostiary.assembly.access import make_link
+
+    try:
+        return make_link(home, os.environ, url)
+    except OstiaryError:
+        return ""
 
 
 def _progress(what: str, done: int, total: int) -> None:
