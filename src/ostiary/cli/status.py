@@ -32,6 +32,10 @@ def register(app: "typer.Typer") -> None:
 def _lines(seen: dict[str, Any]) -> str:
     if not seen["running"]:
         return f"not running ({seen['home']})\nStart it with `ostiary up`, or talk to it at once with `ostiary chat`."
-    engine = {name: value for name, value in seen["engine"].items() if not isinstance(value, dict | list)}
-    rows = [f"running at {seen['url']}", f"  home      {seen['home']}"]
-    return "\n".join([*rows, *(f"  {name.replace('_', ' '):<9} {value}" for name, value in engine.items())])
+    facts = {
+        "home": seen["home"],
+        **{name: value for name, value in seen["engine"].items() if not isinstance(value, dict | list)},
+    }
+    shown = {name.replace("_", " "): value for name, value in facts.items() if value != ""}
+    wide = max(map(len, shown))
+    return "\n".join([f"running at {seen['url']}", *(f"  {name:<{wide}}  {value}" for name, value in shown.items())])

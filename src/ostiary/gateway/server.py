@@ -1,5 +1,6 @@
 """Listening, until cancelled. Signals belong to the process, not to the server."""
 
+import asyncio
 import errno
 import ipaddress
 import math
@@ -18,20 +19,41 @@ from ostiary.gateway.socket.lazy import socket_wire
 from ostiary.gateway.tls import Certificate
 
 HEAD_BYTES = 65_536
+HEAD_SECONDS = 20.0
 
 
 class _Heads(HttpToolsProtocol):
-    """Until its head is complete nobody knows who sends a request, so a head that does not end is cut off."""
+    """Until its head is complete nobody knows who sends a request, so a head that does not end, or does not come, is cut off."""
 
     _head = 0.0
+    _late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_is_there()
+        super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._head = 0.0
+        if self._late is None:
+            self._wait_for_head()
 
     def on_headers_complete(self) -> None:
+        self._head_is_there()
         super().on_headers_complete()
         self._head = -math.inf
+
+    def _wait_for_head(self) -> None:
+        self._late = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _head_is_there(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -7,6 +7,7 @@ import pytest
 from anyio import to_thread
 
 from ostiary.contracts.errors import BadInput
+from ostiary.gateway import server
 from ostiary.gateway.server import bind, serve
 from tests.unit.gateway.fakes import TOKEN, Client
 
@@ -69,3 +70,21 @@ def test_an_address_that_is_not_ours_is_refused_in_words(host: str) -> None:
 def test_a_taken_port_is_said_in_one_sentence() -> None:
     with bind("127.0.0.1", 0) as first, pytest.raises(BadInput, match="is taken"):
         bind("127.0.0.1", first.getsockname()[1])
+
+
+async def test_a_connection_that_never_sends_a_head_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.05)
+    ready = Ready()
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: serve(Client().app, on_ready=ready, drain_seconds=1))
+            await ready.event.wait()
+            port = int(ready.url.rpartition(":")[2])
+            async with await anyio.connect_tcp("127.0.0.1", port) as silent:
+                with pytest.raises(anyio.EndOfStream):
+                    await silent.receive()
+            async with await anyio.connect_tcp("127.0.0.1", port) as slow:
+                await slow.send(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+                with pytest.raises(anyio.EndOfStream):
+                    await slow.receive()
+            group.cancel_scope.cancel()
