@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ostiary.contracts.errors import BadInput, OstiaryError
+
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Where to listen; 0 takes any free port.")]
 Force = Annotated[
@@ -110,8 +112,13 @@ def call(
 
     from ostiary.cli.home import home
     from ostiary.cli.output import print_json
+    from ostiary.cli.up import first_of
 
-    print_json(anyio.run(_call, home(), method, _object(params), seconds))
+    try:
+        answer = anyio.run(_call, home(), method, _object(params), seconds)
+    except* OstiaryError as errors:
+        raise first_of(errors) from None
+    print_json(answer)
 
 
 @app.command()
@@ -123,7 +130,6 @@ def link(as_json: AsJson = False) -> None:
     from ostiary.cli import background
     from ostiary.cli.home import home
     from ostiary.cli.output import print_json
-    from ostiary.contracts.errors import BadInput
 
     place = home()
     found = background.running(place)
@@ -175,7 +181,6 @@ async def _call(home: Path, method: str, params: dict[str, Any], seconds: float)
     from ostiary.assembly.access import own_tls
     from ostiary.cli import background
     from ostiary.client import connect
-    from ostiary.contracts.errors import BadInput
     from ostiary.gateway.methods import all_methods
 
     found = background.running(home)
@@ -192,8 +197,6 @@ async def _call(home: Path, method: str, params: dict[str, Any], seconds: float)
 
 def _object(text: str) -> dict[str, Any]:
     import sys
-
-    from ostiary.contracts.errors import BadInput
 
     try:
         given = json.loads(sys.stdin.read() if text == "-" else text)

@@ -69,7 +69,7 @@ def run(asked: Asked) -> None:
     try:
         anyio.run(serve, backend_options={"use_uvloop": sys.platform != "win32"})
     except* OstiaryError as errors:
-        raise _first(errors) from None
+        raise first_of(errors) from None
 
 
 async def _until_signalled(scope: "anyio.CancelScope") -> None:
@@ -82,7 +82,8 @@ async def _until_signalled(scope: "anyio.CancelScope") -> None:
     scope.cancel()
 
 
-def _first(errors: BaseExceptionGroup[OstiaryError]) -> OstiaryError:
+def first_of(errors: BaseExceptionGroup[OstiaryError]) -> OstiaryError:
+    """Of several that came up in one group, the first: a person reads one sentence."""
     error: BaseException = errors
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
