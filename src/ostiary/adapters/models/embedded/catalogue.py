@@ -1,6 +1,5 @@
 """The models that can be embedded: what they need, what their file hashes to, and which wheels carry the same bytes."""
 
-
 from ostiary.contracts.errors import ModelMisconfigured
 from ostiary.contracts.model import ModelFacts, ModelRef
 from ostiary.contracts.records import dataclass
