@@ -12,12 +12,12 @@ import anyio
 
 from ostiary.contracts.channel import Accepted, Channel
 from ostiary.contracts.clock import Clock
-from ostiary.contracts.engine import Submission
+from ostiary.contracts.engine import Outcome, Submission
 from ostiary.contracts.errors import AlreadyAccepted, BadInput, Busy, StoreError
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import ChatKind, InboundMessage, Quoted, UserId
 from ostiary.contracts.records import dataclass
-from ostiary.contracts.store import Accept, Enqueue, InboxItem, MarkInbox, PutBlob, Write
+from ostiary.contracts.store import Accept, Enqueue, InboxItem, MarkInbox, PutBlob, SetValue, Write
 from ostiary.core.routing.access import Dropped, Heard, SpeakPolicy, may_speak
 from ostiary.core.routing.bindings import BindingTable, choose_agent
 from ostiary.core.routing.delivery import Delivery
@@ -28,6 +28,9 @@ from ostiary.core.routing.scopes import ScopeRules, session_key
 from ostiary.core.sessions.pen import Sessions
 
 log = logging.getLogger("ostiary.intake")
+
+COMMAND_REPLIES = "command-replies"
+REPLY_SECONDS = 24 * 3600.0
 
 _DROPS: Mapping[str, Drop] = {"old": "old", "new": "new", "summarize": "summarize"}
 
@@ -171,11 +174,12 @@ class Intake:
     async def run_command(self, item: InboxItem, rules: IntakeRules | None = None) -> Accepted:
         """Also for a command that a crash cut short: commands set things, so doing one again changes nothing more."""
         rules = rules or self._rules()
+        self._lanes.outcomes.expect(item.id)
         handled = await self._desk.handle(item.message, principal=item.principal, session=item.session)
         rows = []
         if handled.reply and self._pushes(item.message.address.channel):
             rows = self._delivery.rows(str(item.session), "", f"command:{item.id}", item.reply_to, handled.reply)
-        also = [Enqueue(item=row) for row in rows]
+        also: list[Write] = [Enqueue(item=row) for row in rows]
         if handled.reply is None or handled.text:
             message = replace(item.message, text=handled.text)
             rest = replace(item, message=message, state="waiting", directives={**item.directives, **handled.directives})
@@ -186,9 +190,16 @@ class Intake:
             else:
                 self._delivery.send(rows)
                 return Accepted(status="accepted", item=item.id, session=item.session, text=handled.reply or "")
+        reply = handled.reply or ""
+        if reply:
+            # Who sends it again, because the answer was lost on its way, gets the same one.
+            until = self._clock.now() + REPLY_SECONDS
+            also.append(SetValue(space=COMMAND_REPLIES, key=str(item.id), value=reply.encode(), expires_at=until))
         await self._sessions.write([MarkInbox(ids=(item.id,), state="done"), *also])
         self._delivery.send(rows)
-        return Accepted(status="answered", item=item.id, session=item.session, text=handled.reply or "")
+        answered = Outcome(turn="", session=item.session, status="completed", text=reply)
+        self._lanes.outcomes.settle((item.id,), answered)
+        return Accepted(status="answered", item=item.id, session=item.session, text=reply)
 
     async def _admit(self, item: InboxItem, rules: IntakeRules, also: Sequence[Write]) -> Accepted:
         queue = await self._queue_rules(item, rules)

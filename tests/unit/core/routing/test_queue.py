@@ -10,7 +10,7 @@ from ostiary.contracts.content import Image, Message, Text, Trust, UserMessage
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import Attachment, Quoted
 from ostiary.contracts.store import InboxItem
-from ostiary.core.routing.queue import MODES, Seat, input_of, next_batch, summarise
+from ostiary.core.routing.queue import MODES, QUIET_TIMES, Seat, input_of, next_batch, summarise
 from tests.unit.core.routing.inbound import direct, quick
 
 KEY = SessionKey("main", "main")
@@ -124,3 +124,11 @@ def test_a_seat_with_a_message_being_written_is_not_empty() -> None:
     assert Seat(key=KEY).is_empty
     assert not Seat(key=KEY, arriving=1).is_empty
     assert not Seat(key=KEY, parked="turn_1").is_empty
+
+
+def test_a_chatter_without_pause_waits_ten_times_the_quiet_time_and_no_longer() -> None:
+    debounced = [replace(item(number), accepted_at=100.0 + number, ready_at=102.0 + number) for number in (1, 2, 3)]
+    seat = Seat(key=KEY, waiting=deque(debounced), due={1: 52.0, 2: 53.0, 3: 99.0}, since=50.0)
+    assert seat.ready_at() == 50.0 + QUIET_TIMES * 2.0
+    seat.due[3] = 54.0
+    assert seat.ready_at() == 54.0
