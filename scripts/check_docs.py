@@ -107,8 +107,17 @@ def root() -> Any:
 
 def bad_keys(text: str) -> Iterator[str]:
     for found in _KEY.finditer(text):
-        if not found[1].endswith(".py") and found[1] not in KINDS and not exists(found[1].split(".")):
-            yield f"`{found[1]}` is no configuration key"
+        name = found[1]
+        if not (name.endswith((".py", ".js")) or name in KINDS or name in protocol_words() or exists(name.split("."))):
+            yield f"`{name}` is no configuration key"
+
+
+@cache
+def protocol_words() -> frozenset[str]:
+    """Methods, and what `connect` calls its secrets: they look like keys of the configuration."""
+    from ostiary.gateway.methods import all_methods
+
+    return frozenset({*all_methods(), "auth.token", "auth.password", "auth.deviceToken"})
 
 
 def exists(names: Iterable[str]) -> bool:
