@@ -2,6 +2,7 @@
 
 import logging
 import os
+import random
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,6 +21,7 @@ from ostiary.assembly.config.load import Loaded, load, remember_good
 from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
 from ostiary.assembly.config.secret import environment, resolve
 from ostiary.assembly.config.watch import Live, watch
+from ostiary.assembly.delivering import manner_of, renderer
 from ostiary.assembly.embedded import LazyEmbedded
 from ostiary.assembly.machine import SortableIds, SystemClock
 from ostiary.assembly.models import Sources, build_models
@@ -185,7 +187,9 @@ def _build(
         channels=host.channels,
         clock=clock,
         may_send=lambda session, address: session_may_send(newest.rules, session, address),
-        prefix=lambda: newest.rules.response_prefix,
+        manner=lambda channel: manner_of(newest.live.current.config, channel),
+        render=renderer(lambda: newest.live.current.config, host.channels),
+        chance=random.random,
     )
     verdict = Verdicts(host, newest)
     calls = ToolCalls(sessions=sessions, tools=host.tools, decide=verdict.decide, clock=clock, limits=newest.rules.tool_limits)

@@ -1,18 +1,21 @@
 """The port to channels. Facts are data; another ability is another small Protocol."""
 
 from collections.abc import Awaitable, Callable
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from ostiary.contracts.identity import SessionKey
-from ostiary.contracts.messages import InboundMessage, OutboundMessage, Receipt
+from ostiary.contracts.messages import Address, InboundMessage, OutboundMessage, Receipt
 from ostiary.contracts.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """`pushes` is False where the answer is fetched (API, web page): nothing goes through the outbox then."""
+    """`pushes` is False where the answer is fetched (API, web page): nothing goes through the outbox then.
+
+    `markup` names the renderer of its text (see docs/concepts/delivery.md); empty: Markdown as it is."""
 
     max_chars: int = 4000
+    markup: str = ""
     pushes: bool = True
     idempotent_send: bool = False
     threads: bool = False
@@ -49,4 +52,13 @@ class Channel(Protocol):
 
     async def send(self, message: OutboundMessage) -> Receipt:
         """Raises ChannelUnavailable (try again) or ChannelMisconfigured (stop, tell the owner)."""
+        ...
+
+
+@runtime_checkable
+class TypingChannel(Protocol):
+    """An ability of a channel. The platform takes the sign away by itself after a few seconds, or when a message arrives."""
+
+    async def show_typing(self, address: Address) -> None:
+        """Raises ChannelError."""
         ...

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from ostiary.contracts.records import dataclass
+from ostiary.contracts.text import StyleRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +76,10 @@ class InboundMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboundMessage:
-    """`key` is turn:step:chunk; a channel with idempotent sends passes it on.
+    """`text` is as the channel writes it; `ranges` holds its styles where they are not written into the text.
 
-    `possible_duplicate` is set when an earlier attempt may already have arrived.
+    `key` is turn:step:chunk, or turn:step:block:chunk of an answer that is streamed; a channel with idempotent sends passes
+    it on. `possible_duplicate` is set when an earlier attempt may already have arrived.
     """
 
     key: str
@@ -86,6 +88,7 @@ class OutboundMessage:
     reply_to: str = ""
     attachments: tuple[Attachment, ...] = ()
     choices: tuple[str, ...] = ()
+    ranges: tuple[StyleRange, ...] = ()
     possible_duplicate: bool = False
 
 

@@ -12,7 +12,7 @@ from ostiary.contracts.messages import Address, ChatKind, InboundMessage, Outbou
 class MemoryChannel:
     """`sent` holds what was delivered; with `idempotent_send` a repeated key is delivered once.
 
-    `errors` are raised by the next sends, one each."""
+    `errors` are raised by the next sends, one each. `typing` holds where the sign that we type was shown, each time."""
 
     def __init__(
         self, name: str = "memory", *, capabilities: Capabilities | None = None, errors: list[Exception] | None = None
@@ -21,6 +21,7 @@ class MemoryChannel:
         self.capabilities = capabilities or Capabilities(idempotent_send=True)
         self.sent: list[OutboundMessage] = []
         self.attempts: list[OutboundMessage] = []
+        self.typing: list[Address] = []
         self.errors = errors or []
         self._receive: Receive | None = None
         self._listening = anyio.Event()
@@ -39,9 +40,12 @@ class MemoryChannel:
         known = [each.key for each in self.sent]
         if not (self.capabilities.idempotent_send and message.key in known):
             self.sent.append(message)
-        self._news.set()
-        self._news = anyio.Event()
+        self._tell()
         return Receipt(message_id=f"out-{len(self.sent)}")
+
+    async def show_typing(self, address: Address) -> None:
+        self.typing.append(address)
+        self._tell()
 
     async def say(self, text: str, *, sender: str = "owner", chat: str = "", message: InboundMessage | None = None) -> Accepted:
         """As if somebody wrote `text`; gives what intake said."""
@@ -67,3 +71,14 @@ class MemoryChannel:
             while len(self.sent) < number:
                 await self._news.wait()
         return self.sent
+
+    async def until_typing(self, number: int) -> list[Address]:
+        """Wait until the sign was shown at least `number` times."""
+        with anyio.fail_after(5):
+            while len(self.typing) < number:
+                await self._news.wait()
+        return self.typing
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()

@@ -20,7 +20,7 @@ from ostiary.core.agent.run import Runner, RunRules
 from ostiary.core.agent.tool_calls import Decide, ToolCalls, ToolLimits
 from ostiary.core.routing.access import SpeakPolicy
 from ostiary.core.routing.bindings import AgentEntry, compile_bindings
-from ostiary.core.routing.delivery import Delivery, DeliveryRules
+from ostiary.core.routing.delivery import Delivery, DeliveryRules, Manner, Render
 from ostiary.core.routing.feed import Feed
 from ostiary.core.routing.intake import Desk, Handled, Intake, IntakeRules
 from ostiary.core.routing.lanes import LaneCaps, Lanes
@@ -108,6 +108,8 @@ class House:
     caps: Mapping[str, int] = field(default_factory=lambda: {"main": 4, "subagent": 8, "cron": 1})
     limits: ToolLimits = field(default_factory=ToolLimits)
     delivery: DeliveryRules = field(default_factory=DeliveryRules)
+    manner: Manner = field(default_factory=Manner)
+    render: Render = lambda channel, text: None
     owners: frozenset[UserId] = frozenset({UserId(channel="memory", stable_id="owner")})
     scopes: ScopeRules = field(default_factory=ScopeRules)
     inbound_debounce: Mapping[str, float] = field(default_factory=dict)
@@ -120,7 +122,14 @@ async def open_house(house: House) -> AsyncIterator[Supervisor]:
     """The engine, running; leaving drains it."""
     feed = Feed()
     sessions = Sessions(store=house.store, feed=feed, clock=house.clock)
-    delivery = Delivery(sessions=sessions, channels=house.channels, clock=house.clock, rules=house.delivery)
+    delivery = Delivery(
+        sessions=sessions,
+        channels=house.channels,
+        clock=house.clock,
+        rules=house.delivery,
+        manner=lambda channel: house.manner,
+        render=house.render,
+    )
     calls = ToolCalls(sessions=sessions, tools=house.tools, decide=house.decide, clock=house.clock, limits=house.limits)
     runner = Runner(
         sessions=sessions,

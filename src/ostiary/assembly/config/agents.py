@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
+from ostiary.assembly.config.conversation import Coalesce, Typing
 from ostiary.assembly.config.section import key, section
 from ostiary.assembly.config.tools import AgentTools
 
@@ -74,6 +75,14 @@ class Sandbox:
 
 
 @section
+class BlockChunk:
+    """The size of a block when a reply is streamed."""
+
+    min_chars: int = key(800, "Characters before a block is sent.", minimum=1, maximum=100_000)
+    max_chars: int = key(1200, "Characters at which it is cut.", minimum=1, maximum=100_000)
+
+
+@section
 class AgentDefaults:
     """What holds for every agent that does not say otherwise."""
 
@@ -99,6 +108,16 @@ class AgentDefaults:
     envelope_timezone: str = key("local", "local, utc, user or a time zone: what messages are stamped in.")
     envelope_timestamp: Literal["on", "off"] = key("on", "Stamp messages with their time.")
     envelope_elapsed: Literal["on", "off"] = key("on", "Stamp messages with the time since the one before.")
+    block_streaming_default: Literal["off", "on"] = key("off", "Send long replies in blocks while they are being written.")
+    block_streaming_break: Literal["text_end", "message_end"] = key(
+        "text_end", "message_end: nothing leaves before the reply is complete."
+    )
+    block_streaming_chunk: BlockChunk = key(factory=BlockChunk)
+    block_streaming_coalesce: Coalesce = key(factory=Coalesce)
+    typing_mode: Typing | None = key(
+        None, "When the typing sign appears. Unset: at once in direct chats and when mentioned, else with the first words."
+    )
+    typing_interval_seconds: int = key(6, "How often the typing sign is renewed.", minimum=1, maximum=600)
     compaction: Compaction = key(factory=Compaction)
     sandbox: Sandbox = key(factory=Sandbox)
 

@@ -7,6 +7,7 @@ from ostiary.assembly.config.section import key, section
 
 QueueMode = Literal["collect", "followup", "steer", "steer-backlog", "interrupt"]
 ChatType = Literal["direct", "group", "channel", "thread"]
+Typing = Literal["never", "message", "thinking", "instant"]
 
 
 @section
@@ -109,6 +110,24 @@ class Messages:
 
 
 @section
+class Coalesce:
+    """Joining the blocks of a streamed reply."""
+
+    min_chars: int | None = key(None, "Join until there are so many characters.", minimum=1, maximum=100_000)
+    max_chars: int | None = key(None, "Never more than this in one block.", minimum=1, maximum=100_000)
+    idle_ms: int | None = key(None, "Wait no longer than this for more.", minimum=50, maximum=600_000)
+
+
+@section
+class ChannelMarkdown:
+    """How Markdown is written where the channel has no such thing."""
+
+    tables: Literal["off", "bullets", "code"] | None = key(
+        None, "Tables as a point per row, as aligned code, or as they were written. Unset: what suits the channel."
+    )
+
+
+@section
 class Channel:
     """What every channel understands; its own keys are checked by the channel."""
 
@@ -123,6 +142,12 @@ class Channel:
     dm_history_limit: int | None = key(None, "Overrides session.historyLimit for direct messages.", minimum=0, maximum=10_000)
     response_prefix: str | None = key(None, "Overrides messages.responsePrefix.")
     text_chunk_limit: int | None = key(None, "Characters in one message.", minimum=100, maximum=100_000)
+    chunk_mode: Literal["length", "newline"] = key("length", "newline: every paragraph is a message of its own.")
+    markdown: ChannelMarkdown = key(factory=ChannelMarkdown)
+    block_streaming: bool | None = key(None, "Send a long reply in blocks. Unset: agents.defaults.blockStreamingDefault.")
+    block_streaming_coalesce: Coalesce = key(factory=Coalesce)
+    reply_to_mode: Literal["off", "first", "all"] = key("off", "Which messages of a reply are marked as answers.")
+    typing_mode: Typing | None = key(None, "Overrides agents.defaults.typingMode.")
     own: object = key(factory=dict, help="The channel's own keys.")
 
 

@@ -1,9 +1,11 @@
 """One question to the model: which model, what it is told, the answer as it streams, and the parts of it that are kept."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
+from ostiary.contracts.clock import Clock
 from ostiary.contracts.content import AnswerPart, Label, Text, ToolCall
 from ostiary.contracts.errors import ModelUnavailable
 from ostiary.contracts.events import Delta, ModelRequested, PrefixPinned, Trimmed
@@ -22,11 +24,14 @@ from ostiary.contracts.model import (
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import PutBlob
 from ostiary.contracts.tool import ToolSpec
+from ostiary.core.agent.blocks import Blocks
 from ostiary.core.agent.context import Prepared, Prompts, blobs_of, build_request, kept_from, offered_tools, too_long
 from ostiary.core.agent.job import Job, RunRules
 from ostiary.core.agent.recovery import recover_calls
 from ostiary.core.agent.shaping import StreamFilter
 from ostiary.core.agent.tool_calls import storable
+from ostiary.core.routing.reply_tags import TagFilter
+from ostiary.core.routing.streaming import BlockStream, streamed
 from ostiary.core.sessions.pen import Pen, Sessions
 from ostiary.core.sessions.session import Session, Turn
 
@@ -37,6 +42,7 @@ class Asked:
     offered: Mapping[str, ToolSpec]
     step: int
     label: Label
+    blocks: BlockStream | None = None
 
 
 class Asking:
@@ -49,12 +55,16 @@ class Asking:
         model: ModelClient,
         catalogue: ModelCatalogue,
         prompts: Prompts,
+        blocks: Blocks,
+        clock: Clock,
         rules: Callable[[], RunRules],
     ) -> None:
         self._sessions = sessions
         self._model = model
         self._catalogue = catalogue
         self._prompts = prompts
+        self._blocks = blocks
+        self._clock = clock
         self._rules = rules
 
     async def select(self, session: Session, turn: Turn) -> tuple[ModelChoice, ModelFacts, Prepared]:
@@ -98,12 +108,22 @@ class Asking:
             turn=turn.id,
         )
         offered = offered_tools(prepared.tools, turn.started.client_tools)
-        return Asked(request=request, offered=offered, step=step, label=session.label.join(prepared.label))
+        label = session.label.join(prepared.label)
+        blocks = self._blocks.stream(job, session, turn)
+        return Asked(request=request, offered=offered, step=step, label=label, blocks=blocks)
 
     async def stream(self, job: Job, asked: Asked) -> Answered:
-        attempt, job.shown = 1, ""
-        name = str(job.key)
-        visible = StreamFilter()
+        """The answer, shown as it comes; what is ready leaves in blocks where the origin wants that. Raises ModelError."""
+        blocks = asked.blocks
+        if blocks is None:
+            return await self._follow(job, asked, None)
+        async with streamed(blocks, self._clock, blocks.idle, partial(self._blocks.commit, job)) as feed:
+            return await self._follow(job, asked, feed)
+
+    async def _follow(self, job: Job, asked: Asked, feed: Callable[[str], Awaitable[None]] | None) -> Answered:
+        attempt, job.shown, job.tagged = 1, "", ""
+        name, signs = str(job.key), job.signs
+        visible, tags = StreamFilter(), TagFilter()
         answered: Answered | None = None
         async with self._model.stream(asked.request) as events:
             async for event in events:
@@ -112,23 +132,33 @@ class Asking:
                     continue
                 match event:
                     case TextDelta(text=text):
-                        text = visible.feed(text)
-                        if text:
-                            self._show(name, job, asked.step, attempt, len(job.shown), text, "assistant")
-                            job.shown += text
+                        text = tags.feed(visible.feed(text))
                     case ThinkingDelta(text=text):
                         self._show(name, job, asked.step, attempt, 0, text, "thinking")
+                        if signs is not None:
+                            signs.thought()
+                        continue
                     case CallDelta(name=tool):
                         self._show(name, job, asked.step, attempt, 0, tool, "call")
+                        continue
                     case Restarted():
-                        attempt, job.shown, visible = attempt + 1, "", StreamFilter()
+                        attempt, job.shown, visible, tags = attempt + 1, "", StreamFilter(), TagFilter()
                         self._show(name, job, asked.step, attempt, 0, "", "assistant")
+                        if asked.blocks is not None:
+                            asked.blocks.restart()
+                        continue
                     case Answered():
-                        rest = visible.finish()
-                        if rest:
-                            self._show(name, job, asked.step, attempt, len(job.shown), rest, "assistant")
-                            job.shown += rest
+                        text = tags.feed(visible.finish()) + tags.finish()
                         answered = event
+                if text:
+                    self._show(name, job, asked.step, attempt, len(job.shown), text, "assistant")
+                    job.shown += text
+                    if tags.found:
+                        job.tagged = tags.first or job.answers
+                    if signs is not None:
+                        signs.wrote(text)
+                    if feed is not None:
+                        await feed(text)
         if answered is None:
             raise ModelUnavailable("the answer was cut off", hint="Try again; the conversation is unchanged.")
         return answered

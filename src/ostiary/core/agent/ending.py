@@ -5,10 +5,12 @@ import logging
 from ostiary.contracts.content import Text
 from ostiary.contracts.errors import ModelError
 from ostiary.contracts.events import ToolFate, TurnEnded, TurnStatus
-from ostiary.contracts.store import Enqueue, MarkInbox, MarkTurn, SaveSession, SessionRecord
-from ostiary.core.agent.job import Job, Outgoing, begin, is_one_call
+from ostiary.contracts.store import MarkInbox, MarkTurn, SaveSession, SessionRecord
+from ostiary.core.agent.blocks import Blocks, shown_of
+from ostiary.core.agent.job import Job, begin, is_one_call
 from ostiary.core.agent.reply import closing_reply, usage_footer
 from ostiary.core.agent.tool_calls import INTERRUPTED, STOPPED, failure
+from ostiary.core.routing.reply_tags import read_reply_tag
 from ostiary.core.sessions.pen import Pen, Sessions
 from ostiary.core.sessions.session import Session, Turn
 
@@ -16,31 +18,29 @@ log = logging.getLogger("ostiary.agent")
 
 
 class Ending:
-    def __init__(self, *, sessions: Sessions, outgoing: Outgoing) -> None:
+    def __init__(self, *, sessions: Sessions, blocks: Blocks) -> None:
         self._sessions = sessions
-        self._outgoing = outgoing
+        self._blocks = blocks
 
     def end(
         self, pen: Pen, job: Job, turn: Turn, status: TurnStatus, reason: str, *, error_kind: str = "", hint: str = ""
     ) -> None:
-        session = pen.session
-        reply = closing_reply(turn, status, reason, hint=hint, notices=tuple(job.notices), partial=job.shown)
+        session, partial = pen.session, "" if status == "completed" else shown_of(job)
+        reply = closing_reply(turn, status, reason, hint=hint, notices=tuple(job.notices), partial=partial)
+        if "[[" in reply:
+            tagged = read_reply_tag(reply, job.answers)
+            reply, job.tagged = tagged.text, tagged.reply_to or job.tagged
         if reply and status == "completed":
             reply += usage_footer(session.settings.get("usage", ""), turn.usage)
-        ended = TurnEnded(
-            status=status, reason=reason, error_kind=error_kind, partial="" if status == "completed" else job.shown, reply=reply
-        )
+        ended = TurnEnded(status=status, reason=reason, error_kind=error_kind, partial=partial, reply=reply)
         pen.add(ended, turn=turn.id)
         if status != "completed":
             log.info("%s of %s %s %s", turn.id, job.key, status, error_kind)
-        rows = self._outgoing.rows_for(session, turn, reply)
-        if rows:
-            pen.then(lambda: self._outgoing.send(rows))
         pen.also(
             MarkTurn(turn=turn.id, session=job.key, lane=job.lane, state="ended"),
-            *(Enqueue(item=row) for row in rows),
             SaveSession(record=record_of(session, turn)),
         )
+        self._blocks.close(pen, job, turn, reply)
         done = tuple(item for item in turn.items if item)
         if done:
             pen.also(MarkInbox(ids=done, state="done"))
@@ -60,6 +60,7 @@ class Ending:
             turn = pen.session.turn
             if turn is None or turn.id != job.turn:
                 return
+            await self._blocks.recall(job, turn)
             for call in turn.open_calls:
                 if call.id in turn.intents:
                     pen.add(failure(call, STOPPED if status == "aborted" else INTERRUPTED, "interrupted"), turn=turn.id)

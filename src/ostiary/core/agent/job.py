@@ -1,6 +1,7 @@
 """A turn to be run: what begins it, what bounds it, and how its beginning is recorded."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import field
 from typing import Protocol
 
@@ -8,9 +9,12 @@ import anyio
 
 from ostiary.contracts.events import Reset, TurnInput, TurnStarted
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.messages import Address
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import InboxItem, MarkInbox, MarkTurn, OutboxItem
 from ostiary.core.agent.tool_calls import Plan
+from ostiary.core.routing.streaming import BlockStream, Progress
+from ostiary.core.routing.typing_signs import TypingSigns
 from ostiary.core.sessions.pen import Pen
 from ostiary.core.sessions.session import Session, Turn
 
@@ -43,7 +47,10 @@ class Batch:
 
 @dataclass(slots=True)
 class Job:
-    """One turn being run. `batch` is None once the turn's start is recorded."""
+    """One turn being run. `batch` is None once the turn's start is recorded.
+
+    `answers` is the channel's id of the message being answered, `tagged` the one that the answer names instead. `told` is what
+    has left of the step under way, None as long as nobody looked. `signs` show that somebody types."""
 
     key: SessionKey
     turn: str
@@ -59,6 +66,10 @@ class Job:
     plan: Plan | None = None
     trims: int = 0
     spent: float = 0.0
+    answers: str = ""
+    tagged: str = ""
+    told: Progress | None = None
+    signs: TypingSigns | None = None
 
     def stop(self, reason: str) -> None:
         self.stop_reason = reason
@@ -69,9 +80,21 @@ class Job:
 class Outgoing(Protocol):
     """Where replies leave the house."""
 
-    def rows_for(self, session: Session, turn: Turn, reply: str) -> list[OutboxItem]: ...
+    def pushes(self, address: Address) -> bool:
+        """False where the answer is fetched: then nothing else here has any effect."""
+        ...
+
+    def rows_for(
+        self, session: Session, turn: Turn, reply: str, *, answers: str = "", tagged: str = "", block: int | None = None
+    ) -> list[OutboxItem]:
+        """`block` counts the blocks of a streamed answer; None is a whole reply."""
+        ...
 
     def send(self, rows: list[OutboxItem]) -> None: ...
+
+    def stream(self, session: Session, turn: Turn, progress: Progress) -> BlockStream | None: ...
+
+    def typing(self, item: InboxItem) -> AbstractAsyncContextManager[TypingSigns] | None: ...
 
 
 def begin(pen: Pen, job: Job, batch: Batch) -> None:

@@ -4,7 +4,7 @@ The loop keeps nothing that the journal does not: it looks at the folded turn an
 cut by a crash goes on exactly where it was.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import anyio
@@ -13,12 +13,15 @@ from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import BadInput, ContextOverflow, ModelError
 from ostiary.contracts.events import ModelAnswered, Steered, TurnStatus, TurnSuspended
 from ostiary.contracts.model import Answered, ModelCatalogue, ModelClient
-from ostiary.contracts.store import MarkInbox, MarkTurn
+from ostiary.contracts.store import InboxItem, MarkInbox, MarkTurn
 from ostiary.core.agent.asking import Asked, Asking, kept_parts, trim
+from ostiary.core.agent.blocks import NOTHING, Blocks
 from ostiary.core.agent.context import Prompts, offered_tools
 from ostiary.core.agent.ending import Ending
 from ostiary.core.agent.job import Batch, Job, Outgoing, RunRules, begin, is_one_call
+from ostiary.core.agent.shaping import shape_reply
 from ostiary.core.agent.tool_calls import SKIPPED, Plan, ToolCalls, failure
+from ostiary.core.routing.reply_tags import read_reply_tag
 from ostiary.core.sessions.pen import Sessions
 
 __all__ = ["Batch", "Job", "Outgoing", "RunRules", "Runner", "Verdict", "is_one_call"]
@@ -46,27 +49,58 @@ class Runner:
         self._calls = calls
         self._clock = clock
         self._rules = rules
-        self._asking = Asking(sessions=sessions, model=model, catalogue=catalogue, prompts=prompts, rules=rules)
-        self._ending = Ending(sessions=sessions, outgoing=outgoing)
+        self._outgoing = outgoing
+        self._blocks = blocks = Blocks(sessions=sessions, outgoing=outgoing, clock=clock)
+        self._asking = Asking(
+            sessions=sessions, model=model, catalogue=catalogue, prompts=prompts, blocks=blocks, clock=clock, rules=rules
+        )
+        self._ending = Ending(sessions=sessions, blocks=blocks)
         self.end_early = self._ending.end_early
 
     async def run(self, job: Job) -> Verdict:
         """Until the turn ended or waits. A cancellation from outside leaves it open, to go on after a restart."""
         began = self._clock.monotonic()
-        with anyio.move_on_after(self._rules().timeout - job.spent) as scope:
+        directives, message = await self._origin(job)
+        timeout = within(directives.get("timeout", ""), self._rules().timeout)
+        typing = self._outgoing.typing(message) if message is not None else None
+        with anyio.move_on_after(timeout - job.spent) as scope:
             job.scope = scope
             if job.stop_reason:
                 scope.cancel()
-            verdict = await self._steps(job)
+            if typing is None:
+                verdict = await self._steps(job)
+            else:
+                async with typing as job.signs:
+                    verdict = await self._steps(job)
             job.spent += self._clock.monotonic() - began
             # Told to stop while its suspension was being written: nobody may find it waiting afterwards.
             if verdict == "ended" or not job.stop_reason:
                 return verdict
         status: TurnStatus = "aborted" if job.stop_reason else "timeout"
-        reason = job.stop_reason or f"the turn took longer than {self._rules().timeout:g} s"
+        reason = job.stop_reason or f"the turn took longer than {timeout:g} s"
         with anyio.CancelScope(shield=True):
             await self.end_early(job, status, reason)
         return "ended"
+
+    async def _origin(self, job: Job) -> tuple[Mapping[str, str], InboxItem | None]:
+        """The turn's own settings, and the message it answers: None where the answer is fetched."""
+        if job.batch is not None:
+            first, last = job.batch.items[0], job.batch.items[-1]
+            job.told = NOTHING
+            if not self._outgoing.pushes(first.reply_to):
+                return first.directives, None
+            job.answers = last.message.id
+            return first.directives, last
+        turn = (await self._sessions.get(job.key)).turn
+        if turn is None or turn.id != job.turn:
+            return {}, None
+        await self._blocks.recall(job, turn)
+        number = next((item for item in reversed(turn.items) if item), 0)
+        if not number or not self._outgoing.pushes(turn.started.reply_to):
+            return turn.started.directives, None
+        message = await self._sessions.store.inbox_item(number)
+        job.answers = message.message.id if message is not None else ""
+        return turn.started.directives, message
 
     async def _steps(self, job: Job) -> Verdict:
         while True:
@@ -139,6 +173,9 @@ class Runner:
             )
             job.shown = ""
             if turn.open_calls:
+                if job.told is not None and job.told.blocks:
+                    # Its beginning is out: what is left of the step must not be missing behind it.
+                    self._blocks.close(pen, job, turn, read_reply_tag(shape_reply(turn.texts[-1]), job.answers).text)
                 job.plan = await self._calls.plan(pen, turn, asked.offered)
                 await pen.commit()
                 return False
@@ -213,3 +250,12 @@ class Runner:
                 return False
         await self._ending.fail(job, error)
         return True
+
+
+def within(seconds: str, limit: float) -> float:
+    """A turn may ask for less time than the rules give it, never for more; what is no number of seconds asks for nothing."""
+    try:
+        asked = float(seconds or "nan")
+    except ValueError:
+        return limit
+    return min(asked, limit) if asked > 0 else limit

@@ -1,5 +1,7 @@
 """The outbox: every reply is sent, in order per place, once; a send that may have happened twice says so.
 
+Rows hold a reply as its channel writes it, cut to what one message holds.
+
 A channel that deduplicates by key is simply sent to again after a crash. For the others the attempt is recorded before it
 is made, so that a repeat can be marked as a possible duplicate.
 """
@@ -7,23 +9,43 @@ is made, so that a repeat can be marked as a possible duplicate.
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from contextlib import AbstractAsyncContextManager
+from dataclasses import field, replace
 
 import anyio
 from anyio.abc import TaskGroup
 
-from ostiary.contracts.channel import Channel
+from ostiary.contracts.channel import Channel, TypingChannel
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import Busy, ChannelMisconfigured, ChannelUnavailable, StaleLease, StoreError
 from ostiary.contracts.messages import Address, OutboundMessage
 from ostiary.contracts.records import dataclass
-from ostiary.contracts.store import MarkOutbox, OutboxItem, OutboxState
+from ostiary.contracts.store import InboxItem, MarkOutbox, OutboxItem, OutboxState
+from ostiary.contracts.text import Rendered
 from ostiary.core.cancellation import Cancelled, is_wanted
 from ostiary.core.routing.chunks import split_text
+from ostiary.core.routing.reply_tags import ReplyToMode, reply_targets
+from ostiary.core.routing.retries import RetryPolicy, quick_wait, retry_policy
+from ostiary.core.routing.streaming import BlockStream, Progress, StreamRules
+from ostiary.core.routing.typing_signs import TypingRules, TypingSigns, typing_mode, typing_signs
 from ostiary.core.sessions.pen import Sessions
 from ostiary.core.sessions.session import Session, Turn
 
 log = logging.getLogger("ostiary.delivery")
+
+# Channel and Markdown to the messages of that channel; None: it takes Markdown as it is.
+Render = Callable[[str, str], list[Rendered] | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How replies leave on one channel. `prefix` stands before each of them; `reply_to` says which of its messages are marked
+    as answers."""
+
+    prefix: str = ""
+    reply_to: ReplyToMode = "off"
+    stream: StreamRules = field(default_factory=StreamRules)
+    typing: TypingRules = field(default_factory=TypingRules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +60,9 @@ class DeliveryRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Again:
-    """Try once more, not before `wait` seconds."""
+    """Try once more, not before `retry_after` seconds if the platform named them."""
 
-    wait: float
+    retry_after: float | None
     may_have_arrived: bool
 
 
@@ -53,47 +75,102 @@ class Delivery:
         clock: Clock,
         rules: DeliveryRules | None = None,
         may_send: Callable[[Session, Address], bool] = lambda session, address: True,
-        prefix: Callable[[], str] = str,
-        jitter: Callable[[], float] = lambda: 0.0,
+        manner: Callable[[str], Manner] = lambda channel: Manner(),
+        render: Render = lambda channel, text: None,
+        retry: Callable[[str], RetryPolicy] = retry_policy,
+        chance: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._sessions = sessions
         self._channels = channels
         self._clock = clock
         self._rules = rules or DeliveryRules()
-        self._jitter = jitter
+        self._chance = chance
         self._may_send = may_send
-        self._prefix = prefix
+        self._manner = manner
+        self._render = render
+        self._retry = retry
         self._queues: dict[Address, deque[OutboxItem]] = {}
+        self._sending: set[Address] = set()
+        self._quiet = anyio.Event()
         self._group: TaskGroup | None = None
 
     @property
     def waiting(self) -> int:
         return sum(len(queue) for queue in self._queues.values())
 
-    def rows_for(self, session: Session, turn: Turn, reply: str) -> list[OutboxItem]:
-        """The reply to a turn, chunked for its origin; nothing if the origin fetches its answers."""
-        channel = self._channels.get(turn.started.reply_to.channel)
+    def pushes(self, address: Address) -> bool:
+        channel = self._channels.get(address.channel)
+        return channel is not None and channel.capabilities.pushes
+
+    def rows_for(
+        self, session: Session, turn: Turn, reply: str, *, answers: str = "", tagged: str = "", block: int | None = None
+    ) -> list[OutboxItem]:
+        """The reply to a turn, as its origin writes it; nothing if the origin fetches its answers.
+
+        `answers` is the message being answered, `tagged` what the reply names instead. `block` is the place of a block in a
+        reply that leaves bit by bit: only the first carries the prefix."""
         address = turn.started.reply_to
-        if channel is None or not channel.capabilities.pushes or not reply or not self._may_send(session, address):
+        if not reply or not self.pushes(address) or not self._may_send(session, address):
             return []
-        return self.rows(session.name, turn.id, f"{turn.id}:{turn.step}", address, self._prefix() + reply)
+        manner, key = self._manner(address.channel), f"{turn.id}:{turn.step}"
+        if not block:
+            reply = manner.prefix + reply
+        rows = self.rows(session.name, turn.id, key if block is None else f"{key}:{block}", address, reply)
+        if block and manner.reply_to != "all":
+            return rows
+        targets = reply_targets(manner.reply_to, tagged, answers, len(rows))
+        return [
+            replace(row, message=replace(row.message, reply_to=target)) if target else row
+            for row, target in zip(rows, targets, strict=True)
+        ]
 
     def rows(self, session: str, turn: str, key: str, address: Address, text: str) -> list[OutboxItem]:
-        channel = self._channels[address.channel]
-        chunks = split_text(text, channel.capabilities.max_chars)
+        pieces = self._render(address.channel, text)
+        if pieces is None:
+            limit = self._channels[address.channel].capabilities.max_chars
+            pieces = [Rendered(chunk) for chunk in split_text(text, limit)]
         return [
             OutboxItem(
-                message=OutboundMessage(key=f"{key}:{place}", address=address, text=chunk),
+                message=OutboundMessage(key=f"{key}:{place}", address=address, text=piece.text, ranges=piece.ranges),
                 session=session,
                 turn=turn,
             )
-            for place, chunk in enumerate(chunks)
+            for place, piece in enumerate(pieces)
         ]
+
+    def stream(self, session: Session, turn: Turn, progress: Progress) -> BlockStream | None:
+        """The blocks of one answer to a turn; None where it leaves when it is complete."""
+        address = turn.started.reply_to
+        if not self.pushes(address):
+            return None
+        rules = self._manner(address.channel).stream
+        if not rules.enabled or rules.break_at == "message_end" or not self._may_send(session, address):
+            return None
+        return BlockStream(rules, limit=self._channels[address.channel].capabilities.max_chars, progress=progress)
+
+    def typing(self, item: InboxItem) -> AbstractAsyncContextManager[TypingSigns] | None:
+        """Around the turn that answers `item`; None where nobody would see it."""
+        address, message = item.reply_to, item.message
+        channel: object = self._channels.get(address.channel)
+        if not isinstance(channel, TypingChannel):
+            return None
+        rules = self._manner(address.channel).typing
+        nobody_waits = item.lane != "main"
+        mode = typing_mode(rules.mode, chat_kind=message.chat_kind, mentions_us=message.mentions_us, heartbeat=nobody_waits)
+        return None if mode == "never" else typing_signs(channel, address, mode, rules, self._clock)
 
     def start(self, group: TaskGroup) -> None:
         self._group = group
         for address in list(self._queues):
-            group.start_soon(self._drain, address)
+            self._sending.add(address)
+            group.start_soon(self._work_off, address)
+
+    async def drain(self, seconds: float) -> None:
+        """Let what can be sent now be sent and marked; what waits for another attempt stays in the outbox."""
+        with anyio.move_on_after(seconds):
+            while self._sending:
+                self._quiet = anyio.Event()
+                await self._quiet.wait()
 
     def recover(self, outbox: tuple[OutboxItem, ...]) -> None:
         """What was being sent when the process died may have arrived."""
@@ -112,17 +189,28 @@ class Delivery:
                 continue
             self._queues[address] = deque((row,))
             if self._group is not None:
-                self._group.start_soon(self._drain, address)
+                self._sending.add(address)
+                self._group.start_soon(self._work_off, address)
 
-    async def _drain(self, address: Address) -> None:
+    async def _work_off(self, address: Address) -> None:
         queue = self._queues[address]
-        while queue:
-            again = await self._deliver(queue[0])
-            if again is None:
-                queue.popleft()
-            else:
-                queue[0] = await self._later(queue[0], again)
-        del self._queues[address]
+        try:
+            while queue:
+                self._sending.add(address)
+                again = await self._deliver(queue[0])
+                if again is None:
+                    queue.popleft()
+                else:
+                    self._rest(address)
+                    queue[0] = await self._later(queue[0], again)
+            del self._queues[address]
+        finally:
+            self._rest(address)
+
+    def _rest(self, address: Address) -> None:
+        self._sending.discard(address)
+        if not self._sending:
+            self._quiet.set()
 
     async def _deliver(self, item: OutboxItem) -> Again | None:
         """None when there is nothing left to do for it."""
@@ -139,8 +227,7 @@ class Delivery:
         except (ChannelUnavailable, TimeoutError) as error:
             if item.next_at and self._clock.now() - item.next_at > self._rules.give_up:
                 return await self._settle(item, "failed", error=str(error) or "time-out")
-            wait = getattr(error, "retry_after", None) or 0.0
-            return Again(wait=wait, may_have_arrived=isinstance(error, TimeoutError))
+            return Again(retry_after=getattr(error, "retry_after", None), may_have_arrived=isinstance(error, TimeoutError))
         except ChannelMisconfigured as error:
             return await self._settle(item, "failed", error=str(error))
         except (Exception, Cancelled()) as error:
@@ -167,12 +254,16 @@ class Delivery:
             raise
         except (StoreError, Busy) as refused:
             log.warning("delivery of %s waits: %s", item.message.key, refused)
-            return Again(wait=0.0, may_have_arrived=True)
+            return Again(retry_after=None, may_have_arrived=True)
         return None
 
     async def _later(self, item: OutboxItem, again: Again) -> OutboxItem:
-        wait = min(self._rules.first_wait * 2 ** min(item.attempts, 16), self._rules.longest_wait)
-        await self._clock.sleep(max(again.wait, wait * (1 + self._jitter())))
+        policy = self._retry(item.message.address.channel)
+        wait = quick_wait(policy, item.attempts + 1, retry_after=again.retry_after, chance=self._chance())
+        if wait is None:
+            slow = min(self._rules.first_wait * 2 ** min(item.attempts, 16), self._rules.longest_wait)
+            wait = max(again.retry_after or 0.0, slow * (1 + policy.jitter * self._chance()))
+        await self._clock.sleep(wait)
         message = item.message
         if again.may_have_arrived and not message.possible_duplicate:
             message = replace(message, possible_duplicate=True)

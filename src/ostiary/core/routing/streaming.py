@@ -90,6 +90,11 @@ class BlockStream:
         self._diverged = False
 
     @property
+    def idle(self) -> float:
+        """After so many seconds of silence `tick` has something to say."""
+        return self._idle
+
+    @property
     def progress(self) -> Progress:
         """As of the blocks given out so far; what a resumed stream is made from."""
         return self._progress

@@ -29,7 +29,7 @@ from ostiary.core.agent.context import estimate
 from ostiary.core.cancellation import Cancelled, is_wanted
 from ostiary.core.routing.delivery import Delivery
 from ostiary.core.routing.feed import Feed, Watcher
-from ostiary.core.routing.intake import Intake
+from ostiary.core.routing.intake import COMMAND_REPLIES, Intake
 from ostiary.core.routing.lanes import Lanes
 from ostiary.core.routing.outcomes import outcome_of
 from ostiary.core.sessions.pen import Sessions
@@ -41,6 +41,7 @@ LEASE_SECONDS = 60.0
 RENEW_SECONDS = 15.0
 HOUSEKEEPING_SECONDS = 3600.0
 LONGEST_BACKOFF = 300.0
+SEND_SECONDS = 5.0
 
 
 async def _sheltered(*, task_status: TaskStatus[TaskGroup]) -> None:
@@ -112,7 +113,9 @@ class Supervisor:
     async def drain(self) -> int:
         """Begin no more turns and let the running ones finish; gives how many do not in time. A second call does not wait."""
         seconds, self._drain_seconds = self._drain_seconds, 0.0
-        return await self._lanes.drain(seconds)
+        left = await self._lanes.drain(seconds)
+        await self._delivery.drain(min(seconds, SEND_SECONDS))
+        return left
 
     async def _take_up(self, pending: Pending) -> list[InboxItem]:
         """The inbox in the order it was filled: a command acts on what came before it and on nothing later.
@@ -203,12 +206,20 @@ class Supervisor:
         if row is None:
             raise UnknownSession(f"there is no message {item}")
         if not row.turn:
-            return Outcome(turn="", session=row.session, status="aborted", reason="it was dropped from the queue")
+            return await self._without_turn(row)
         turn_events = fold(row.session, await self._store.read(row.session, turn=row.turn))
         turn = turn_events.last_turn or turn_events.turn
         if turn is None:
             return Outcome(turn=row.turn, session=row.session, status="failed", reason="its record was erased")
         return outcome_of(row.session, turn)
+
+    async def _without_turn(self, row: InboxItem) -> Outcome:
+        """A command was answered at the desk; anything else left the queue before a turn took it."""
+        reply = await self._store.value(COMMAND_REPLIES, str(row.id))
+        if reply is not None:
+            return Outcome(turn="", session=row.session, status="completed", text=reply.decode())
+        reason = "no turn took it: it was stopped or dropped while it waited, or it was a command whose reply is no longer kept"
+        return Outcome(turn="", session=row.session, status="aborted", reason=reason)
 
     @asynccontextmanager
     async def watch(self, session: SessionKey) -> AsyncIterator[AsyncIterator[Shown]]:

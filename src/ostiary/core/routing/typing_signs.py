@@ -6,10 +6,11 @@ It is a courtesy: it never delays the turn, and a channel that cannot show it is
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal
 
 import anyio
 
+from ostiary.contracts.channel import TypingChannel
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.messages import Address, ChatKind
 from ostiary.contracts.records import dataclass
@@ -19,15 +20,6 @@ log = logging.getLogger("ostiary.typing")
 
 TypingMode = Literal["never", "message", "thinking", "instant"]
 _ONE_CALL = 5.0
-
-
-@runtime_checkable
-class TypingChannel(Protocol):
-    """An ability of a channel. The platform takes the sign away by itself after a few seconds, or when a message arrives."""
-
-    async def show_typing(self, address: Address) -> None:
-        """Raises ChannelError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
