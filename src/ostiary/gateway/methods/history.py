@@ -4,7 +4,7 @@ from ostiary.contracts.events import Branched, Imported, Recorded, Reset, TurnSt
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.store import Store
 from ostiary.gateway.methods.branching import place_of_turn
-from ostiary.gateway.methods.keys import speakable
+from ostiary.gateway.methods.keys import begun, speakable
 from ostiary.gateway.methods.services import Call
 from ostiary.gateway.methods.sessions import context_window
 from ostiary.gateway.methods.turns import PAST, turns_of
@@ -25,7 +25,7 @@ async def get_history(call: Call[GetHistory]) -> History:
     if asked.subscribe:
         # Before reading: what is committed meanwhile is then seen twice rather than never.
         call.hub.subscribe(call.connection, [str(key)], wants_results=asked.verbose == "full")
-    record = await services.store.session(key)
+    record = await services.store.session(key) or await begun(services, key)
     turns, more = await newest_turns(services.store, key, record.last_seq if record else 0, asked.limit, asked.before)
     view = await services.engine.view(key)
     model = view.settings.get("model", "") or view.model

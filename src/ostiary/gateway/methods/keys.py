@@ -7,6 +7,9 @@ from ostiary.core.routing.scopes import parse_key
 from ostiary.gateway.methods.services import Services
 from ostiary.gateway.protocol.errors import MethodError
 
+# A turn has far fewer events; a session with more of them has a record.
+_FIRST_TURN = 5000
+
 
 def key_of(text: str) -> SessionKey:
     """Raises MethodError INVALID_PARAMS."""
@@ -27,7 +30,16 @@ def speakable(services: Services, text: str) -> SessionKey:
 async def known(services: Services, text: str) -> SessionRecord:
     """The record of a session that exists. Raises MethodError NOT_FOUND."""
     key = key_of(text)
-    record = await services.store.session(key)
+    record = await services.store.session(key) or await begun(services, key)
     if record is None:
         raise MethodError("NOT_FOUND", f"There is no session {str(key)[:120]}.")
     return record
+
+
+async def begun(services: Services, key: SessionKey) -> SessionRecord | None:
+    """What stands for the record of a session whose first turn is not over: it has a journal already."""
+    journal = await services.store.read(key, limit=_FIRST_TURN)
+    if not journal:
+        return None
+    last = journal[-1]
+    return SessionRecord(key=key, created_at=journal[0].at, updated_at=last.at, last_seq=last.seq)

@@ -13,7 +13,7 @@ from ostiary.contracts.store import Append, SaveSession, SessionRecord, Write
 from ostiary.core.sessions.branch import branch_events
 from ostiary.core.sessions.session import fold
 from ostiary.gateway.methods.branching import place_of_turn
-from ostiary.gateway.methods.keys import key_of, known
+from ostiary.gateway.methods.keys import begun, key_of, known, speakable
 from ostiary.gateway.methods.services import Activity, Call, Services, SessionDesk
 from ostiary.gateway.protocol.errors import MethodError
 from ostiary.gateway.protocol.events import SessionChanged
@@ -40,6 +40,7 @@ from ostiary.gateway.socket.audience import EVERY
 from ostiary.gateway.socket.narration import usage_of
 
 _SEARCHED = 2000
+TITLE = "title"
 _IDLE = Activity()
 
 
@@ -80,22 +81,26 @@ async def get_session(call: Call[OfSession]) -> Session:
 
 
 async def patch_session(call: Call[PatchSession]) -> Patched:
-    """Change settings and title."""
+    """Change settings and title, also of a session in which nothing was said yet."""
     asked, services = call.params, call.services
-    record = await known(services, asked.key)
-    model = asked.settings.get("model")
-    if model:
+    key = speakable(services, asked.key)
+    settings = dict(asked.settings)
+    if settings.get("model"):
         # Refused here rather than by the next message.
-        services.catalogue.choose(record.key.agent, model)
-    for name, value in asked.settings.items():
-        await services.engine.change_setting(record.key, name, value, by=call.caller.principal)
-    title = record.title
-    if asked.title is not None and asked.title != title:
-        title = _one_line(asked.title)
+        services.catalogue.choose(key.agent, settings["model"])
+    if asked.title is not None:
+        # Kept in the journal: the record is written anew by every turn.
+        settings[TITLE] = _one_line(asked.title)
+    for name, value in settings.items():
+        await services.engine.change_setting(key, name, value, by=call.caller.principal)
+    record = await services.store.session(key) or await begun(services, key)
+    title = record.title if record is not None else ""
+    if asked.title is not None and record is not None:
+        title = settings[TITLE] or title
         await _desk(services).save_record(replace(record, title=title))
-        _tell(call, record.key, title=title)
-    view = await services.engine.view(record.key)
-    return Patched(settings=dict(view.settings), title=title)
+        _tell(call, key, title=title)
+    view = await services.engine.view(key)
+    return Patched(settings={name: value for name, value in view.settings.items() if name != TITLE}, title=title)
 
 
 async def reset_session(call: Call[ChangeSession]) -> Done:

@@ -47,6 +47,7 @@ class Socket:
     """Call it for every `websocket` scope whose place the gate has checked, inside `async with socket.running()`.
 
     `watch` opens a watcher on everything the engine shows. `memory` keeps what was done under which idempotency key.
+    `saw` is told now and then which callers are still here.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Socket:
         watch: Watch,
         memory: Memory,
         revocations: Revocations = never_revoked,
+        saw: Callable[[Any], None] = lambda caller: None,
         limits: SocketLimits | None = None,
     ) -> None:
         self._services = services
@@ -71,6 +73,7 @@ class Socket:
             is_running=self._is_running,
             presence=PresenceTable(now=clock.now, version=services.version, platform=sys.platform),
             revocations=revocations,
+            saw=saw,
             limits=self._limits,
         )
         self.dispatch = Dispatch(all_methods(), services, self.hub, Once(memory, clock.now))

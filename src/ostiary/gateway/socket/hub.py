@@ -4,6 +4,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -62,6 +63,7 @@ class Hub:
         is_running: Callable[[str], bool],
         presence: PresenceTable,
         revocations: Revocations,
+        saw: Callable[[Any], None],
         limits: SocketLimits,
     ) -> None:
         self.limits = limits
@@ -75,6 +77,7 @@ class Hub:
         self._store = store
         self._watch = watch
         self._revocations = revocations
+        self._saw = saw
         self._narration = Narration()
         self._deltas = Deltas(self._tell_delta, monotonic=clock.monotonic, seconds=limits.delta_seconds)
         self._health_version = 1
@@ -173,6 +176,8 @@ class Hub:
             await self.clock.sleep(self.limits.tick_seconds)
             everybody = self.audience.everybody
             self.presence.heard(connection.instance for connection in everybody)
+            for connection in everybody:
+                self._saw(connection.caller)
             if self.presence.expire():
                 self.presence_changed()
             self.audience.tell_everybody("tick", Tick(ts=int(self.clock.now() * 1000)))

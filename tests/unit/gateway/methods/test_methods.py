@@ -444,3 +444,25 @@ async def test_the_log_is_read_from_a_cursor_on(tmp_path: Path) -> None:
         second = await client.call("logs.tail", {"cursor": first["cursor"]})
         assert [line["message"] for line in second["lines"]] == ["three"]
         assert [line["message"] for line in (await client.call("logs.tail", {"level": "error"}))["lines"]] == ["two"]
+
+
+async def test_a_session_in_its_first_turn_is_there_already(tmp_path: Path) -> None:
+    hold = anyio.Event()
+    async with open_room(tmp_path, say("Hello.").after(hold)) as room:
+        client = await room.client()
+        await client.call("sessions.subscribe", {"keys": [MAIN]})
+        await client.call("chat.send", {"key": MAIN, "text": "hi", "idempotencyKey": KEY})
+        await client.event("chat", state="started")
+        (turn,) = (await client.call("chat.history", {"key": MAIN}))["turns"]
+        assert (turn["status"], turn["inputs"][0]["text"]) == ("running", "hi")
+        assert (await client.call("sessions.get", {"key": MAIN}))["runningTurn"] == turn["id"]
+        hold.set()
+        await client.event("chat", state="final")
+
+
+async def test_the_model_of_a_session_can_be_chosen_before_anything_is_said(tmp_path: Path) -> None:
+    async with open_room(tmp_path) as room:
+        client = await room.client()
+        params = {"key": MAIN, "settings": {"model": "kit/scripted"}, "idempotencyKey": KEY}
+        assert (await client.call("sessions.patch", params))["settings"] == {"model": "kit/scripted"}
+        assert (await client.call("chat.history", {"key": MAIN}))["model"] == "kit/scripted"

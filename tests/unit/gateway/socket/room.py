@@ -348,7 +348,7 @@ async def identify(scope: Any, said: Any, nonce: str) -> Admitted:
 async def open_room(tmp_path: Path, *steps: Any, limits: SocketLimits | None = None, **more: Any) -> AsyncIterator[Room]:
     clock = ManualClock()
     model = ScriptedModel(steps or [say("Hello", ", world.") for _ in range(50)])
-    revocations, memory = Revocations(), Memory()
+    revocations, memory, saw = Revocations(), Memory(), more.pop("saw", lambda caller: None)
     models, config, devices = Models(), Config(), Devices()
     async with open_store(tmp_path / "store.db", KEY, clock=clock) as store:
         house = House(store=store, clock=clock, ids=CountingIds(), model=model, tools=more.pop("tools", {}), drain_seconds=0.01)
@@ -364,6 +364,7 @@ async def open_room(tmp_path: Path, *steps: Any, limits: SocketLimits | None = N
                 watch=lambda: engine.watcher(""),
                 memory=memory,
                 revocations=revocations,
+                saw=saw,
                 limits=limits,
             )
             async with socket.running():

@@ -134,6 +134,14 @@ async def test_everybody_hears_the_tick_by_one_clock(tmp_path: Path) -> None:
         assert [tick["ts"] for tick in ticks] == [int(room.clock.now() * 1000)] * 3
 
 
+async def test_who_is_still_here_is_told_to_who_keeps_the_books(tmp_path: Path) -> None:
+    seen: list[str] = []
+    async with open_room(tmp_path, saw=lambda caller: seen.append(caller.id)) as room:
+        await room.client(client={"id": "phone"})
+        await room.clock.advance(30.0)
+        assert seen == ["phone"]
+
+
 async def test_presence_is_told_once_for_many_who_come(tmp_path: Path) -> None:
     async with open_room(tmp_path) as room:
         first = await room.client(client={"instanceId": "first"})
