@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from ostiary import __version__
 from ostiary.adapters.gateway_db import SharedGatewayDb, open_gateway_db
-from ostiary.assembly.config.secret import resolve
 from ostiary.assembly.hooks import HookDoor
+from ostiary.assembly.house import GATEWAY_DB as GATEWAY_DB
 from ostiary.assembly.house import STORE, STORE_KEY, House
 from ostiary.assembly.operations import Operations
-from ostiary.contracts.errors import BadInput, OstiaryError
+from ostiary.contracts.errors import BadInput
 from ostiary.contracts.records import dataclass
 from ostiary.gateway.addresses import own_addresses
 from ostiary.gateway.app import Door, Pages, api_session
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ostiary.gateway")
 
-GATEWAY_DB = Path("gateway.db")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
@@ -53,7 +51,7 @@ async def open_entrance(house: House, *, run_token: str) -> AsyncIterator[Entran
     check_token(house)
     from ostiary.adapters.store.sqlite import load_or_create_key
 
-    key = load_or_create_key(house.home / STORE_KEY, unlocks=(house.home / STORE,))
+    key = load_or_create_key(house.home / STORE_KEY, unlocks=(house.home / STORE, house.home / GATEWAY_DB))
     async with open_gateway_db(house.home / GATEWAY_DB, key) as books:
         yield _entrance(house, books, run_token)
 
@@ -76,7 +74,7 @@ def _entrance(house: House, books: SharedGatewayDb, run_token: str) -> Entrance:
         house.token,
         limits,
         run_token=run_token,
-        password=lambda: _password(house),
+        password=house.password,
         rules=lambda: access_rules(house),
         failure_rules=lambda: _failure_rules(house),
         books=books,
@@ -205,14 +203,6 @@ def access_rules(house: House) -> AccessRules:
 def _failure_rules(house: House) -> FailureRules:
     limit = house.newest.live.current.config.gateway.auth.rate_limit
     return FailureRules(attempts=limit.max_attempts, window=limit.window_ms / 1000, lockout=limit.lockout_ms / 1000)
-
-
-def _password(house: House) -> str:
-    source = house.newest.live.current.config.gateway.auth.password
-    try:
-        return resolve(source, house.environ, house.credentials).reveal() if source is not None else ""
-    except OstiaryError:
-        return ""
 
 
 def facts_of(house: House) -> Mapping[str, object]:

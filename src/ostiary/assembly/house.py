@@ -6,7 +6,6 @@ import random
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -37,7 +36,8 @@ from ostiary.assembly.newest import (
 )
 from ostiary.assembly.prompting import HousePrompts, is_private_place
 from ostiary.assembly.prompts import load_templates
-from ostiary.assembly.rules import compile_rules
+from ostiary.assembly.recent import RecentSecrets
+from ostiary.assembly.rules import Rules, compile_rules
 from ostiary.contracts.channel import Channel
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import OstiaryError, StoreUnavailable
@@ -59,6 +59,7 @@ log = logging.getLogger("ostiary.assembly")
 BOT = "main"
 STORE = Path("bots") / BOT / "store.db"
 STORE_KEY = Path("keys") / "store.key"
+GATEWAY_DB = Path("gateway.db")
 TOKEN = "gateway.token"  # noqa: S105 - the credential's name
 HOUSEKEEPING_SECONDS = 3600.0
 
@@ -80,13 +81,19 @@ class House:
     lanes: Lanes
     sources: Sources
     clock: Clock
+    recent: RecentSecrets
 
     def token(self) -> str:
-        """The bearer token as it is now. Empty, which fits nobody, if it cannot be read."""
-        try:
-            return self.read_token()
-        except OstiaryError:
-            return ""
+        """The bearer token as it was within the last second. Empty, which fits nobody, if it cannot be read."""
+        return self.recent.get("token", self.newest.live.current.generation, self.read_token)
+
+    def password(self) -> str:
+        """The same of the password."""
+        return self.recent.get("password", self.newest.live.current.generation, self._read_password)
+
+    def _read_password(self) -> str:
+        source = self.newest.live.current.config.gateway.auth.password
+        return resolve(source, self.environ, self.credentials).reveal() if source is not None else ""
 
     def read_token(self) -> str:
         """The configured token, else the one made at the first start. Raises ConfigInvalid, StoreError."""
@@ -98,7 +105,7 @@ class House:
 
     def apply(self, loaded: Loaded) -> int:
         """Put a configuration in force that was just written or checked; gives its generation. Raises ConfigInvalid."""
-        self.newest.take(replace(loaded, generation=self.newest.live.current.generation + 1), self.sources)
+        self.newest.take(loaded, self.sources, anyway=True)
         if self.newest.live.problem is not None:
             raise self.newest.live.problem
         return self.newest.live.current.generation
@@ -131,7 +138,7 @@ async def open_house(
     remember_good(home, loaded)
     merged = environment(loaded.config.env, environ, credentials)
     async with AsyncExitStack() as stack:
-        key = load_or_create_key(home / STORE_KEY, unlocks=(home / STORE,))
+        key = load_or_create_key(home / STORE_KEY, unlocks=(home / STORE, home / GATEWAY_DB))
         store = await stack.enter_async_context(open_store(home / STORE, key, clock=clock))
         await _fill_workspace(store, clock, loaded)
         egress = await stack.enter_async_context(Egress())
@@ -230,8 +237,13 @@ def _build(
         feed=feed,
         clock=clock,
         channels=host.channels,
-        drain_seconds=float(config.gateway.drain_seconds),
     )
+
+    def follow(rules: Rules) -> None:
+        calls.limits = rules.tool_limits
+        engine.drain_seconds = rules.drain_seconds
+
+    newest.follow(follow)
     _register_builtins(host, engine, store, newest, clock)
     plugins = config.plugins
     if plugins.enabled:
@@ -267,6 +279,7 @@ def _build(
         lanes=lanes,
         sources=sources,
         clock=clock,
+        recent=RecentSecrets(clock),
     )
 
 

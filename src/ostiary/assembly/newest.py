@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import field, replace
 
 from ostiary.assembly.builtin import Host
 from ostiary.assembly.config.load import Loaded
@@ -27,12 +28,18 @@ log = logging.getLogger("ostiary.config")
 
 @dataclass(slots=True)
 class Newest:
-    """The newest good generation: what is decided, decided by this."""
+    """The newest good generation: what is decided, decided by this. `followers` hold something of it for themselves."""
 
     live: Live
     rules: Rules
     models: Models
     plugin_tools: frozenset[str] = frozenset()
+    followers: list[Callable[[Rules], None]] = field(default_factory=list)
+
+    def follow(self, follower: Callable[[Rules], None]) -> None:
+        """Tell it the rules, now and with every generation."""
+        follower(self.rules)
+        self.followers.append(follower)
 
     def know_plugins(self, tools: frozenset[str]) -> None:
         """From here on `group:plugins` means these. Raises ConfigInvalid, BadInput."""
@@ -40,23 +47,38 @@ class Newest:
         self.plugin_tools = tools
         self.rules = compile_rules(current.config, current.generation, plugin_tools=tools)
 
-    def take(self, change: Loaded | ConfigInvalid, sources: Sources) -> None:
-        """Swap everything at once, or nothing."""
+    def take(self, change: Loaded | ConfigInvalid, sources: Sources, *, anyway: bool = False) -> None:
+        """Swap everything at once, or nothing. What is in force already is put in force again only if `anyway`."""
         if isinstance(change, ConfigInvalid):
             self.live.take(change)
             log.error("the configuration was changed but not taken over: %s", change)
             return
+        current = self.live.current
+        if change.text == current.text and not anyway:
+            self.live.problem = None
+            return
+        # Whoever loaded it counted for himself; a number must never stand for two contents.
+        change = replace(change, generation=current.generation + 1)
         try:
             rules = compile_rules(change.config, change.generation, plugin_tools=self.plugin_tools)
             models = build_models(change.config, sources)
         except OstiaryError as error:
-            sentence = f"{error} {error.hint}".strip()
-            self.live.problem = ConfigInvalid(sentence, problems=(sentence,))
-            log.error("the configuration was changed but not taken over: %s", sentence)
+            self._refuse(f"{error} {error.hint}".strip())
             return
-        if self.live.take(change):
-            self.rules, self.models = rules, models
-            log.info("configuration generation %d is in force", change.generation)
+        except Exception:
+            # A bug of ours must not take down a house that runs well.
+            log.exception("the configuration could not be put in force")
+            self._refuse("the configuration could not be put in force: something inside failed; the log has the details")
+            return
+        self.live.take(change)
+        self.rules, self.models = rules, models
+        for follower in self.followers:
+            follower(rules)
+        log.info("configuration generation %d is in force", change.generation)
+
+    def _refuse(self, sentence: str) -> None:
+        self.live.problem = ConfigInvalid(sentence, problems=(sentence,))
+        log.error("the configuration was changed but not taken over: %s", sentence)
 
 
 class NewestModel:

@@ -52,6 +52,7 @@ class Rules:
     judge: Judge
     tool_limits: ToolLimits
     response_prefix: str
+    drain_seconds: float
 
 
 def compile_rules(config: "Config", generation: int, *, plugin_tools: frozenset[str] = frozenset()) -> Rules:
@@ -78,6 +79,7 @@ def compile_rules(config: "Config", generation: int, *, plugin_tools: frozenset[
         judge=_judge(config, plugin_tools),
         tool_limits=ToolLimits(result_chars=config.tools.result_max_bytes),
         response_prefix=config.messages.response_prefix,
+        drain_seconds=float(config.gateway.drain_seconds),
     )
 
 

@@ -75,7 +75,8 @@ class Supervisor:
         self._feed = feed
         self._clock = clock
         self._channels = channels
-        self._drain_seconds = drain_seconds
+        self.drain_seconds = drain_seconds
+        self._has_drained = False
         self._owner = owner
         self.intake: Intake | None = None
 
@@ -112,7 +113,7 @@ class Supervisor:
 
     async def drain(self) -> int:
         """Begin no more turns and let the running ones finish; gives how many do not in time. A second call does not wait."""
-        seconds, self._drain_seconds = self._drain_seconds, 0.0
+        seconds, self._has_drained = 0.0 if self._has_drained else self.drain_seconds, True
         left = await self._lanes.drain(seconds)
         await self._delivery.drain(min(seconds, SEND_SECONDS))
         return left

@@ -24,7 +24,7 @@ from ostiary.contracts.events import Recorded, Reset, SettingChanged, ToolResult
 from ostiary.contracts.identity import Principal
 from ostiary.contracts.messages import UserId
 from ostiary.contracts.model import ToolSchema
-from ostiary.contracts.store import MarkInbox, Write
+from ostiary.contracts.store import Accept, InboxItem, MarkInbox, Write
 from ostiary.contracts.tool import ToolResult
 from ostiary.core.routing.supervisor import RENEW_SECONDS
 from ostiary.kit.channels import MemoryChannel
@@ -332,3 +332,79 @@ async def test_a_view_tells_what_runs_and_what_waits(tmp_path: Path) -> None:
         await house.channel.until_sent(1)
         await house.settle(lambda: not house.lanes.running)
         assert (await house.supervisor.view(MAIN)).running_turn == ""
+
+
+async def test_a_command_sent_twice_is_answered_twice_with_the_same_words(tmp_path: Path) -> None:
+    bell = Doorbell()
+    async with engine(tmp_path, ScriptedModel([]), desk=bell.desk, made=bell.hang) as house:
+        message = house.channel.message("/think high")
+        first = await house.supervisor.submit(Submission(message=message))
+        second = await house.supervisor.submit(Submission(message=message))
+        outcome = await house.supervisor.outcome(second.item or 0)
+        assert (first.status, second.status, first.item) == ("answered", "duplicate", second.item)
+        assert (outcome.status, outcome.text) == ("completed", first.text)
+    async with engine(tmp_path, ScriptedModel([]), desk=bell.desk, made=bell.hang, start=5) as house:
+        later = await house.supervisor.outcome(second.item or 0)
+        assert (later.status, later.text) == ("completed", first.text)
+
+
+async def test_a_command_sent_again_while_it_runs_waits_for_the_one_reply(tmp_path: Path) -> None:
+    bell, hold, is_held = Doorbell(), anyio.Event(), anyio.Event()
+    async with engine(tmp_path, ScriptedModel([]), desk=bell.desk, made=bell.hang) as house:
+
+        async def slow(number: int, writes: Sequence[Write]) -> None:
+            if any(isinstance(write, MarkInbox) for write in writes):
+                is_held.set()
+                await hold.wait()
+
+        house.store.before = slow
+        texts: list[str] = []
+        message = house.channel.message("/think high")
+
+        async def send() -> None:
+            accepted = await house.supervisor.submit(Submission(message=message))
+            texts.append((await house.supervisor.outcome(accepted.item or 0)).text)
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(send)
+                await is_held.wait()
+                group.start_soon(send)
+                await anyio.wait_all_tasks_blocked()
+                assert texts == []
+                hold.set()
+        assert len(set(texts)) == 1
+        assert len(texts) == 2
+        assert texts[0]
+
+
+async def test_a_message_that_ended_without_a_turn_is_not_said_to_have_been_dropped(tmp_path: Path) -> None:
+    async with engine(tmp_path, ScriptedModel([])) as house:
+        item = InboxItem(
+            message=house.channel.message("x"), session=MAIN, principal=OWNER, reply_to=house.channel.message("x").address,
+            lane="main", mode="followup", accepted_at=0.0, ready_at=0.0,
+        )  # fmt: skip
+        (number,) = await house.store.commit([Accept(item=item)])
+        await house.store.commit([MarkInbox(ids=(number,), state="done")])
+        outcome = await house.supervisor.outcome(number)
+    assert (outcome.status, outcome.turn) == ("aborted", "")
+    assert "no turn" in outcome.reason
+
+
+def watchers() -> int:
+    return sum("Closing._expire" in task.get_name() for task in asyncio.all_tasks())
+
+
+async def test_who_watches_a_waiting_turn_goes_home_when_it_is_answered(tmp_path: Path) -> None:
+    model = ScriptedModel([call("client", id="c1"), call("client", id="c2"), say("done")])
+    async with engine(tmp_path, model) as house:
+        item = await until_waiting(house)
+        assert (house.lanes.closing.watching, watchers()) == (1, 1)
+        await house.supervisor.answer_calls(MAIN, [answer("c1")], by=OWNER)
+        await house.settle(lambda: len(model.requests) == 2 and house.lanes.parked == 1 and house.lanes.running == 0)
+        await anyio.wait_all_tasks_blocked()
+        assert (house.lanes.closing.watching, watchers()) == (1, 1)
+        await house.supervisor.answer_calls(MAIN, [answer("c2")], by=OWNER)
+        assert (await house.supervisor.outcome(item)).text == "done"
+        await anyio.wait_all_tasks_blocked()
+        assert (house.lanes.closing.watching, watchers()) == (0, 0)
