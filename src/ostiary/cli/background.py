@@ -108,12 +108,12 @@ def _is_gateway(pid: int) -> bool:
     except OSError:
         return False
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         # Not Linux, where nothing more can be asked cheaply.
         return not Path("/proc/self").exists()
     # An ended process that nobody has waited for yet has no words left.
-    return b"ostiary" in words
+    return b"ostiary.cli" in words or any(word.rpartition(b"/")[2] == b"ostiary" for word in words[:2])
 
 
 def _signal(pid: int, number: int) -> None:
