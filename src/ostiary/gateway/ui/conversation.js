@@ -122,7 +122,7 @@ const applyTool = (step, event) => {
 };
 
 const cleanTurn = (turn) => ({ ...turn, inputs: turn.inputs ?? [], steps: (turn.steps ?? []).map(cleanStep) });
-const cleanStep = (step) => ({ ...step, text: step.text ?? "", thinking: step.thinking ?? "", calls: step.calls ?? [] });
+const cleanStep = (step) => ({ ...step, text: step.text ?? "", thinking: step.thinking ?? "", calls: step.calls ?? [], isAnswered: Boolean(step.usage) });
 
 export class Conversation {
   rev = new Cell(0);
@@ -281,10 +281,10 @@ export class Conversation {
 
   #settlePending(items, inputs) {
     const texts = inputs.map((input) => input.text ?? "");
-    const ids = new Set([...items, ...inputs.map((input) => input.item)].filter(Boolean));
+    const ids = new Set(items);
     this.pending = this.pending.filter((p) => {
-      if (p.item ? ids.has(p.item) : false) return false;
-      const at = ids.size && p.item ? -1 : texts.indexOf(p.text);
+      if (p.item && ids.size) return !ids.has(p.item);
+      const at = texts.indexOf(p.text);
       if (at < 0) return true;
       texts.splice(at, 1);
       return false;
@@ -293,7 +293,8 @@ export class Conversation {
 
   /** Send; shown at once, and sent again under the same key if the connection breaks. */
   async send(text, attachments = [], directives = {}) {
-    const message = { id: newId(8), text, attachments, at: Date.now() / 1000, state: "sending" };
+    const known = new Set(this.turns.map((t) => t.id));
+    const message = { id: newId(8), text, attachments, at: Date.now() / 1000, state: "sending", known };
     this.pending.push(message);
     this.isNew = false;
     this.changed();
@@ -323,7 +324,8 @@ export class Conversation {
       return;
     }
     message.item = answer.item;
-    const started = this.turns.some((t) => t.at >= message.at - 30 && t.inputs.some((i) => (i.item ? i.item === answer.item : i.text === message.text)));
+    // Its turn may have begun before the answer to the sending came, for example when the first answer was lost.
+    const started = this.turns.some((t) => !message.known.has(t.id) && t.inputs.some((i) => i.text === message.text));
     if (started) drop();
     else message.state = "queued";
     if (answer.status === "duplicate") this.refresh();
@@ -361,7 +363,7 @@ const mergeSteps = (committed, streamed) => {
   for (const step of streamed) {
     const same = have.get(step.step);
     if (!same) merged.push(step);
-    else if (!same.isAnswered && !same.usage && step.text.length > same.text.length) {
+    else if (!same.isAnswered && step.text.length > same.text.length) {
       Object.assign(same, { text: step.text, thinking: step.thinking || same.thinking, attempt: step.attempt, counts: step.counts });
     }
   }

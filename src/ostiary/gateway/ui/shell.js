@@ -5,7 +5,7 @@ import { Cell, cls, html, kept, useCell, useEffect, useEvent, useState } from ".
 import { Notes, Question, Spinner } from "./parts/basics.js";
 import { Help } from "./parts/help.js";
 import { Switcher } from "./parts/switcher.js";
-import { drawer, overlay, PAGES } from "./places.js";
+import { drawer, overlay, ownPages, PAGES } from "./places.js";
 import { link, route } from "./router.js";
 import { SignIn } from "./signin.js";
 import { Chat } from "./chat/chat.js";
@@ -38,7 +38,7 @@ export const Rail = () => {
   return html`
     <nav class="rail" aria-label="Pages">
       <a class="rail-logo" href=${link("chat")} aria-label="Ostiary"><img src="icon.svg" alt="" width="30" height="30" /></a>
-      ${PAGES.map(
+      ${ownPages().map(
         (p) => html`
           <a key=${p.page} class="rail-item" href=${link(p.page)} title=${p.label} aria-current=${p.page === page ? "page" : undefined} onClick=${() => (drawer.value = false)}>
             <${Icon} name=${p.icon} size=${20} /><span>${p.label}</span>

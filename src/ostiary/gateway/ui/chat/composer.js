@@ -147,7 +147,7 @@ export const Composer = ({ conversation, handle, onEditLast }) => {
       <form class="composer" onSubmit=${(e) => (e.preventDefault(), send())}>
         <${Tray} files=${files.current} onDrop=${(file) => (file.drop(), (files.current = files.current.filter((f) => f !== file)), redraw((n) => n + 1))} />
         ${files.current.some((f) => f.preview) && !seesPictures(conversation) && html`<p class="tray-note"><${Icon} name="info" size=${14} /> This model cannot see pictures; choose another one below.</p>`}
-        <textarea ref=${area} rows="1" aria-label="Message" placeholder=${state === "open" ? "Write a message, or / for commands" : "Write; it is sent when the gateway is back"} value=${text} enterkeyhint="send"
+        <textarea ref=${area} rows="1" aria-label="Message" placeholder=${state === "open" ? "Write a message, or / for commands" : "Write; it is kept and sent later"} value=${text} enterkeyhint="send"
           aria-controls=${shown.length ? "completions" : undefined} aria-activedescendant=${shown.length ? `command-${at}` : undefined}
           onInput=${input} onKeyDown=${press} onPaste=${paste}></textarea>
         <div class="composer-row">

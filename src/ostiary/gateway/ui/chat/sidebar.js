@@ -4,7 +4,7 @@ import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
 import { cls, html, useCell, useEffect, useState } from "../lib.js";
 import { Menu, complain, confirm, prompt, say } from "../parts/basics.js";
-import { drawer, PAGES } from "../places.js";
+import { drawer, ownPages } from "../places.js";
 import { go, link, replace } from "../router.js";
 import { isListed, listError, newKey, reload, remove, rename, sessions } from "../sessions.js";
 
@@ -92,7 +92,7 @@ export const Sidebar = ({ current }) => {
         ${isReady && !found.length && html`<p class="muted pad">${wanted ? "Nothing is called that." : "What you talk about appears here."}</p>`}
       </nav>
       <nav class="drawer-pages" aria-label="Pages">
-        ${PAGES.slice(1).map((p) => html`<a key=${p.page} href=${link(p.page)} onClick=${() => (drawer.value = false)}><${Icon} name=${p.icon} size=${18} /><span>${p.label}</span></a>`)}
+        ${ownPages().slice(1).map((p) => html`<a key=${p.page} href=${link(p.page)} onClick=${() => (drawer.value = false)}><${Icon} name=${p.icon} size=${18} /><span>${p.label}</span></a>`)}
       </nav>
     </aside>`;
 };

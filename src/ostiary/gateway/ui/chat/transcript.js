@@ -115,7 +115,9 @@ export const Transcript = ({ conversation, onBranch, onRetry, onEditAgain, onSug
   };
 
   const isEmpty = conversation.isLoaded && !conversation.turns.length && !conversation.pending.length && !conversation.notes.length;
-  const notesAfter = (id) => conversation.notes.filter((n) => n.after === id).map((n) => html`<${Note} key=${n.id} note=${n} conversation=${conversation} />`);
+  const ids = new Set(conversation.turns.map((turn) => turn.id));
+  // A note whose turn is gone, as after /new, comes first.
+  const notesAfter = (id) => conversation.notes.filter((n) => n.after === id || (!id && !ids.has(n.after))).map((n) => html`<${Note} key=${n.id} note=${n} conversation=${conversation} />`);
   return html`
     <div class="transcript" ref=${box} onScroll=${onScroll} onClick=${click} tabindex="0" aria-label="Conversation" role="region">
       <div class="transcript-inner" ref=${inner}>

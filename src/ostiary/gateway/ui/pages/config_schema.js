@@ -44,7 +44,7 @@ export const sectionsOf = (schema, hints = {}) => {
     if (name === "$schema" || name === "version") continue;
     const { schema: plain } = plainOf(inner);
     if (isSection(plain)) sections.push({ name, title: words(name), groups: groupsOf(plain, hints, name) });
-    else loose.push(...leavesOf(inner, hints, name));
+    else loose.push(...leavesOf(inner, hints, name, kindOf(plain) === "json"));
   }
   const general = { name: "general", title: "General", groups: [{ id: "general", title: "General", about: schema.description ?? "", leaves: loose }] };
   return loose.length ? [general, ...sections] : sections;

@@ -2,7 +2,7 @@
 import { Icon } from "../icons.js";
 import { cls, html, useCell, useEffect, useRef, useState } from "../lib.js";
 import { ago, titleOf } from "../format.js";
-import { PAGES } from "../places.js";
+import { ownPages } from "../places.js";
 import { go } from "../router.js";
 import { newKey, sessions } from "../sessions.js";
 import { Dialog } from "./basics.js";
@@ -32,7 +32,7 @@ export const Switcher = ({ onClose }) => {
   const choices = [
     ...rows.map((s) => ({ id: s.key, label: titleOf(s), hint: ago(s.updatedAt), icon: "chat", run: () => go("chat", s.key) })),
     { id: "new", label: "New conversation", hint: "", icon: "plus", run: () => go("chat", newKey()) },
-    ...PAGES.slice(1).map((p) => ({ id: p.page, label: p.label, hint: "page", icon: p.icon, run: () => go(p.page) })),
+    ...ownPages().slice(1).map((p) => ({ id: p.page, label: p.label, hint: "page", icon: p.icon, run: () => go(p.page) })),
   ];
   const wanted = query.trim().toLowerCase();
   const found = choices
