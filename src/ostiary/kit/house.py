@@ -108,7 +108,7 @@ class House:
     caps: Mapping[str, int] = field(default_factory=lambda: {"main": 4, "subagent": 8, "cron": 1})
     limits: ToolLimits = field(default_factory=ToolLimits)
     delivery: DeliveryRules = field(default_factory=DeliveryRules)
-    manner: Manner = field(default_factory=Manner)
+    manners: Mapping[str, Manner] = field(default_factory=dict)
     render: Render = lambda channel, text: None
     owners: frozenset[UserId] = frozenset({UserId(channel="memory", stable_id="owner")})
     scopes: ScopeRules = field(default_factory=ScopeRules)
@@ -127,7 +127,7 @@ async def open_house(house: House) -> AsyncIterator[Supervisor]:
         channels=house.channels,
         clock=house.clock,
         rules=house.delivery,
-        manner=lambda channel: house.manner,
+        manner=lambda channel: house.manners.get(channel) or Manner(),
         render=house.render,
     )
     calls = ToolCalls(sessions=sessions, tools=house.tools, decide=house.decide, clock=house.clock, limits=house.limits)

@@ -256,3 +256,61 @@ async def test_nothing_is_kept_of_places_that_have_been_served() -> None:
         )
         await post.until_empty()
         assert delivery._queues == {}
+
+
+async def test_a_platform_that_limits_the_rate_is_never_asked_sooner() -> None:
+    channel = MemoryChannel("discord", errors=[ChannelUnavailable("slow down", retry_after=40)])
+    post = Post(channel)
+    async with post.open() as delivery:
+        delivery.send([row("hi", 0, Address(channel="discord", account="default", chat="owner"))])
+        await anyio.wait_all_tasks_blocked()
+        await post.clock.advance(39.9)
+        assert len(channel.attempts) == 1
+        await post.clock.advance(0.2)
+    assert len(channel.sent) == 1
+
+
+async def test_where_only_limits_are_tried_again_soon_another_failure_waits_longer() -> None:
+    channel = MemoryChannel("discord", errors=[ChannelUnavailable("away")])
+    post = Post(channel)
+    async with post.open() as delivery:
+        delivery.send([row("hi", 0, Address(channel="discord", account="default", chat="owner"))])
+        await anyio.wait_all_tasks_blocked()
+        await post.clock.advance(0.9)
+        assert len(channel.attempts) == 1
+        await post.clock.advance(0.1)
+    assert len(channel.sent) == 1
+
+
+async def test_draining_waits_for_what_can_be_sent_and_not_for_what_must_wait() -> None:
+    other = Address(channel="other", account="default", chat="owner")
+    stuck, fine = MemoryChannel(errors=[ChannelUnavailable("away", retry_after=1000)]), MemoryChannel("other")
+    post = Post(stuck, fine)
+    async with post.open() as delivery:
+        delivery.send([row("stuck", 0), row("one", 1, other), row("two", 2, other)])
+        with anyio.fail_after(5):
+            await delivery.drain(60)
+        assert post.marks.states == ["sent", "sent"]
+        assert delivery.waiting == 1
+    assert [each.text for each in fine.sent] == ["one", "two"]
+
+
+async def test_draining_gives_up_in_time_on_a_send_that_hangs() -> None:
+    class Hanging(MemoryChannel):
+        async def send(self, message: OutboundMessage) -> Receipt:
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    post = Post(Hanging())
+    async with post.open() as delivery:
+        delivery.send([row("hi")])
+        with anyio.fail_after(5):
+            await delivery.drain(0.01)
+        assert delivery.waiting == 1
+
+
+async def test_draining_with_nothing_to_send_does_not_wait() -> None:
+    post = Post(MemoryChannel())
+    async with post.open() as delivery:
+        with anyio.fail_after(1):
+            await delivery.drain(60)
