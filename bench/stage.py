@@ -69,13 +69,13 @@ class Stage:
     def model(self, *, delay_ms: int = 0) -> Iterator[str]:
         """A model that answers at once or after a while; gives its base URL."""
         command = [sys.executable, "-m", "ostiary.kit.model_servers.instant", "--delay-ms", str(delay_ms)]
-        with running(command, _own_environ(), self.work / "model.log") as child:
+        with running(command, own_environ(), self.work / "model.log") as child:
             yield child.url
 
     @contextmanager
     def scripted_model(self, tool: str = "") -> Iterator[str]:
         command = [sys.executable, "-m", "bench.scripted_model", "--tool", tool]
-        with running(command, _own_environ(), self.work / "model.log") as child:
+        with running(command, own_environ(), self.work / "model.log") as child:
             yield child.url
 
     def home(self, model_url: str, *, whole_history: bool = False) -> Path:
@@ -117,7 +117,7 @@ class Stage:
         command += ["--stream"] if streams else []
         before = cpu_seconds(gateway.pid)
         try:
-            result = json.loads(finish(command, _own_environ(), seconds=_LOAD_SECONDS + 30))
+            result = json.loads(finish(command, own_environ(), seconds=_LOAD_SECONDS + 30))
         except Broken as error:
             raise Broken(f"{error}; the gateway said: {last_lines(self.log.read_text())}") from None
         cpu = cpu_seconds(gateway.pid) - before
@@ -155,6 +155,6 @@ def _environ(home: Path) -> dict[str, str]:
     return kept | {"BENCH_TOKEN": TOKEN, "BENCH_KEY": "sk-bench-0123456789abcdef", "OSTIARY_HOME": str(home)}
 
 
-def _own_environ() -> dict[str, str]:
+def own_environ() -> dict[str, str]:
     """For the bench's own programs."""
     return os.environ | {"BENCH_TOKEN": TOKEN, "PYTHONPATH": str(ROOT)}

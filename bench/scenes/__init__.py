@@ -6,8 +6,10 @@ from bench.rows import Row
 from bench.scenes.calibration import calibration
 from bench.scenes.commands import commands
 from bench.scenes.installed import installed
+from bench.scenes.page import page
 from bench.scenes.prompt import prompt
 from bench.scenes.sessions import long_session, many_sessions, one_session, slow_model, whole_history
+from bench.scenes.sockets import fan_out, idle_sockets, round_trips, socket_turns
 from bench.scenes.starting import memory, starting
 from bench.scenes.tools import tools
 from bench.stage import Stage
@@ -21,6 +23,11 @@ SCENES: Mapping[str, Callable[[Stage], Iterator[Row]]] = {
     "commands": commands,
     "many-sessions": many_sessions,
     "slow-model": slow_model,
+    "socket": round_trips,
+    "socket-turns": socket_turns,
+    "fan-out": fan_out,
+    "idle-sockets": idle_sockets,
+    "page": page,
     "prompt": prompt,
     "tools": tools,
     "long-session": long_session,
