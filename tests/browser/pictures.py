@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from playwright.async_api import Browser, async_playwright
 
-from tests.browser.conftest import CHROMIUM, DESKTOP, MAIN, PHONE
+from tests.browser.conftest import CHROMIUM, DESKTOP, FLAGS, MAIN, PHONE
 from tests.browser.fake_gateway import FakeGateway, running
 
 FOLDER = Path(__file__).parents[2] / "docs/pictures"
@@ -29,7 +29,7 @@ HAND = {"chat": f"chat/{MAIN}", "timeline": f"sessions/{MAIN}", "usage": "usage"
 async def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     async with running() as gateway, async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         await _shoot(browser, gateway, DESK, scheme="light")
         await _shoot(browser, gateway, {"chat": DESK["chat"], "code": DESK["code"]}, scheme="dark")
         await _shoot(browser, gateway, HAND, scheme="light", is_phone=True)

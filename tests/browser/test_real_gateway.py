@@ -111,6 +111,26 @@ async def test_a_killed_gateway_finishes_the_turn_and_the_page_shows_it_once(
     await expect(desk.page.locator(".prose", has_text="The whole answer, once.")).to_have_count(1)
 
 
+async def test_a_new_conversation_is_listed_while_its_first_answer_is_written(desk: Watched, model: Model) -> None:
+    gate = model.gate()
+    model.begin(Reply(parts=(Words(pieces=("Half, ", "whole.")),), holds={2: gate}))
+    await desk.page.keyboard.press("Alt+n")
+    await desk.say("A new thing")
+    await expect(desk.page.locator(".session-title")).to_have_text("A new thing")
+    await expect(desk.page.locator(".session .dot.live")).to_be_visible()
+    await desk.page.reload()
+    await expect(desk.page.locator(".session-title")).to_have_text("A new thing")
+    model.release(gate)
+    await desk.answer("whole.")
+    await expect(desk.page.locator(".session .dot.live")).to_have_count(0)
+
+
+async def test_commands_are_answered_by_the_house(desk: Watched) -> None:
+    await desk.say("/status")
+    await expect(desk.page.locator(".command-card")).to_contain_text("kit/kit-1")
+    await expect(desk.page.locator(".bubble")).to_have_count(0)
+
+
 async def test_a_picture_reaches_the_model(desk: Watched, model: Model) -> None:
     model.begin("A dot.")
     await desk.page.set_input_files("input[type=file]", files=[{"name": "dot.png", "mimeType": "image/png", "buffer": PNG}])

@@ -30,13 +30,22 @@ const take = (event) => {
   sessions.value = [next, ...sessions.value.filter((s) => s.key !== key)].sort(byTime);
 };
 
+/** A conversation that has just begun is listed at once, under its first words, until the gateway names it. */
+export const list = (key, inputs = [], at = Date.now() / 1000) => {
+  if (sessions.value.some((s) => s.key === key)) return;
+  const title = (inputs[0]?.text ?? "").replace(/\s+/g, " ").slice(0, 80);
+  sessions.value = [{ key, title, createdAt: at, updatedAt: at, events: 0, queued: 0, waitingFor: "" }, ...sessions.value].sort(byTime);
+};
+
 export const begin = () => {
   gateway.on("open", reload);
   gateway.on("gap", reload);
   gateway.on("sessions", take);
-  gateway.on("chat", ({ key, state }) => {
+  gateway.on("chat", ({ key, state, inputs, at }) => {
+    if (!["started", "final", "error"].includes(state)) return;
+    if (state === "started") list(key, inputs, at);
     const row = sessions.value.find((s) => s.key === key);
-    if (!row || !["started", "final", "error"].includes(state)) return;
+    if (!row) return;
     row.running = state === "started";
     sessions.touch();
   });

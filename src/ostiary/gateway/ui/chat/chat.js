@@ -7,7 +7,7 @@ import { cls, html, kept, useCell, useEffect, useEvent, useMemo, useRef, useStat
 import { Menu, complain, confirm, copyText, say } from "../parts/basics.js";
 import { drawer } from "../places.js";
 import { go, replace } from "../router.js";
-import { branch, newKey, sessions } from "../sessions.js";
+import { branch, isListed, list, newKey, sessions } from "../sessions.js";
 import { Composer } from "./composer.js";
 import { Meter } from "./meter.js";
 import { Sidebar, askDelete, askRename } from "./sidebar.js";
@@ -80,6 +80,14 @@ const Conversing = ({ sessionKey }) => {
   useEffect(() => {
     kept.set("last", sessionKey);
   }, [sessionKey]);
+  useEffect(
+    () =>
+      conversation.rev.watch(() => {
+        const first = conversation.turns[0];
+        if (first && isListed.value) list(sessionKey, first.inputs, conversation.turns.at(-1).at);
+      }),
+    [conversation],
+  );
   useEffect(() => {
     document.title = `${titleOf(session)} · Ostiary`;
   }, [session.title, sessionKey]);

@@ -9,5 +9,5 @@ export const Markdown = ({ text, isFinal = true }) => {
     view.current ??= new MarkdownView(ref.current);
     view.current.update(text, isFinal);
   }, [text, isFinal]);
-  return html`<div class="prose" ref=${ref}></div>`;
+  return html`<div class=${isFinal ? "prose" : "prose growing"} ref=${ref}></div>`;
 };
