@@ -4,10 +4,11 @@ BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 N ?= 300
+MIN ?= 10
 TESTFLAGS ?= -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check fix bench docs crash lock size clean
+.PHONY: help setup run test check fix bench soak docs crash lock size clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-7s %s\n", $$1, $$2}'
@@ -47,6 +48,9 @@ docs: $(DEV_STAMP) ## Write the generated pages, then check every page
 
 bench: $(DEV_STAMP) ## Measure against the bars and print the table
 	$(BIN)/python -m bench
+
+soak: $(DEV_STAMP) ## Load it steadily for MIN minutes (make soak MIN=10) and see whether memory and files stay level
+	$(BIN)/python -m bench.soak --minutes $(MIN)
 
 crash: $(DEV_STAMP) ## Kill it N times (make crash N=10000) and count what was lost
 	$(BIN)/python -m tests.crash --kills $(N)
