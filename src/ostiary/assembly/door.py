@@ -31,6 +31,7 @@ from ostiary.gateway.ui import ui_pages
 
 if TYPE_CHECKING:
     from ostiary.gateway.socket.app import Socket
+    from ostiary.gateway.socket.limits import SocketLimits
 
 log = logging.getLogger("ostiary.gateway")
 
@@ -184,14 +185,26 @@ def _socket(house: House, gate: Gate, books: SharedGatewayDb) -> "Socket":
         watch=lambda: house.engine.watcher(""),
         memory=SocketMemory(books, house.clock.now),
         revocations=gate.watch_revocations,
+        limits=_socket_limits(house),
+    )
+
+
+def _socket_limits(house: House) -> "SocketLimits":
+    from ostiary.gateway.socket.limits import SocketLimits
+
+    gateway = house.newest.live.current.config.gateway
+    return SocketLimits(
+        max_payload=gateway.max_payload_bytes,
+        max_buffered=gateway.max_buffered_bytes,
+        tick_seconds=gateway.tick_interval_ms / 1000,
     )
 
 
 def access_rules(house: House) -> AccessRules:
     gateway = house.newest.live.current.config.gateway
-    hosts: frozenset[str] = frozenset()
+    hosts = frozenset(name.lower() for name in gateway.allowed_hosts)
     if gateway.bind != "loopback":
-        hosts = frozenset(own_addresses())
+        hosts |= frozenset(own_addresses())
     return AccessRules(
         mode=gateway.auth.mode,
         hosts=hosts,

@@ -121,6 +121,8 @@ class HousePrompts:
             time_zone=rules.zone_name,
             has_envelopes=pushes,
             may_be_silent=pushes and source in ("group", "channel"),
+            per_file=rules.file_chars,
+            in_all=rules.files_chars,
         )
         prefix = build_prefix(inputs)
         schemas = "\n".join(schema_text(spec.schema) for spec in specs).encode()

@@ -1,20 +1,20 @@
 """From one generation of the configuration to the rules that core reads. Pure; raises ConfigInvalid or BadInput."""
 
 import os
-from collections.abc import Mapping
+from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from ostiary.contracts.errors import ConfigInvalid
-from ostiary.contracts.policy import Action, Decision
+from ostiary.contracts.policy import Action, Decision, Deny
 from ostiary.contracts.records import dataclass
 from ostiary.core.agent.run import RunRules
 from ostiary.core.agent.tool_calls import ToolLimits
-from ostiary.core.policy.layers import Judge, Layer, list_layer
+from ostiary.core.policy.layers import Judge, Layer, list_layer, profile_layer
 from ostiary.core.policy.layers import Rules as ToolRules
 from ostiary.core.policy.layers import compile_rules as compile_tool_rules
-from ostiary.core.routing.access import SpeakPolicy
+from ostiary.core.routing.access import GroupRule, SpeakPolicy
 from ostiary.core.routing.bindings import AgentEntry, Binding, compile_bindings, default_agent, peer_from
 from ostiary.core.routing.desk import DeskRules
 from ostiary.core.routing.intake import IntakeRules
@@ -23,15 +23,13 @@ from ostiary.core.routing.people import parse_owners
 from ostiary.core.routing.queue import QueueRules
 from ostiary.core.routing.scopes import ScopeRules, compile_links
 from ostiary.core.routing.sendpolicy import SendPolicy, SendRule
-from ostiary.core.sessions.resets import ResetPolicy, ResetRules, SessionType, policy_from
+from ostiary.core.sessions.resets import ResetPolicy, ResetRules, policy_from
 
 if TYPE_CHECKING:
     from ostiary.assembly.config.agents import Binding as ConfiguredBinding
-    from ostiary.assembly.config.conversation import Channel, Reset
+    from ostiary.assembly.config.conversation import Channel, Group, Reset
     from ostiary.assembly.config.schema import Config
     from ostiary.assembly.config.tools import AgentTools
-
-_TYPES: Mapping[str, SessionType] = {"direct": "direct", "group": "group", "channel": "group", "thread": "thread"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +51,8 @@ class Rules:
     tool_limits: ToolLimits
     response_prefix: str
     drain_seconds: float
+    file_chars: int
+    files_chars: int
 
 
 def compile_rules(config: "Config", generation: int, *, plugin_tools: frozenset[str] = frozenset()) -> Rules:
@@ -80,6 +80,8 @@ def compile_rules(config: "Config", generation: int, *, plugin_tools: frozenset[
         tool_limits=ToolLimits(result_chars=config.tools.result_max_bytes),
         response_prefix=config.messages.response_prefix,
         drain_seconds=float(config.gateway.drain_seconds),
+        file_chars=defaults.bootstrap_max_chars,
+        files_chars=defaults.bootstrap_total_max_chars,
     )
 
 
@@ -103,12 +105,13 @@ def _intake(config: "Config", agents: tuple[AgentEntry, ...]) -> IntakeRules:
 
 def _binding(each: "ConfiguredBinding") -> Binding:
     match = each.match
-    peer = match.peer or match.parent_peer
+    peer, parent = match.peer, match.parent_peer
     return Binding(
         agent=each.agent_id,
         channel=match.channel,
         account=match.account_id,
         peer=peer_from(peer.kind, peer.id) if peer is not None else None,
+        parent=peer_from(parent.kind, parent.id) if parent is not None else None,
         guild=match.guild_id,
         team=match.team_id,
         roles=match.roles,
@@ -121,6 +124,14 @@ def _speak(channel: "Channel") -> SpeakPolicy:
         group=channel.group_policy,
         allow_from=frozenset(channel.allow_from),
         group_allow_from=frozenset(channel.group_allow_from) or None,
+        groups={name: _group_rule(group) for name, group in channel.groups.items()},
+        require_mention=channel.require_mention,
+    )
+
+
+def _group_rule(group: "Group") -> GroupRule:
+    return GroupRule(
+        require_mention=group.require_mention, allow_from=None if group.allow_from is None else frozenset(group.allow_from)
     )
 
 
@@ -128,7 +139,7 @@ def _resets(config: "Config") -> ResetRules:
     session = config.session
     return ResetRules(
         general=_reset(session.reset),
-        by_type={_TYPES[name]: _reset(rule) for name, rule in session.reset_by_type.items()},
+        by_type={name: _reset(rule) for name, rule in session.reset_by_type.items()},
         by_channel={name: _reset(rule) for name, rule in session.reset_by_channel.items()},
     )
 
@@ -168,10 +179,18 @@ def _judge(config: "Config", plugin_tools: frozenset[str]) -> Judge:
 
 
 def _agent_layer(agent: str, tools: "AgentTools", plugin_tools: frozenset[str]) -> Layer:
-    layer = list_layer(f"agent {agent}", allow=tools.allow, deny=tools.deny, plugin_tools=plugin_tools)
+    """The agent's lists and, if it has one, its own profile: it can take away from what all agents have, never add."""
+    name = f"agent {agent}"
+    lists = list_layer(name, allow=tools.allow, deny=tools.deny, plugin_tools=plugin_tools)
+    profile = None
+    if tools.profile is not None:
+        profile = profile_layer(tools.profile, tools.also_allow, plugin_tools=plugin_tools)
 
     def narrow(action: Action) -> Decision | None:
-        return layer(action) if action.session.agent == agent else None
+        if action.session.agent != agent:
+            return None
+        granted = profile(action) if profile is not None else None
+        return replace(granted, layer=name) if isinstance(granted, Deny) else lists(action)
 
     return narrow
 

@@ -145,3 +145,9 @@ async def test_files_that_were_read_again_and_did_not_change_keep_their_prefix(t
         before = await made.prompt()
         await made.clock.advance(FILES_SECONDS + 1)
         assert await made.prompt() is before
+
+
+async def test_a_file_is_shown_as_far_as_the_configuration_says(tmp_path: Path) -> None:
+    async with desk(tmp_path, {"agents": {"defaults": {"bootstrapMaxChars": 100}}}) as made:
+        await made.write("SOUL.md", "x" * 5000)
+        assert "x" * 200 not in (await made.prompt()).prefix

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ from ostiary.assembly.config.load import load
 from ostiary.assembly.rules import Rules, compile_rules
 from ostiary.contracts.errors import ConfigInvalid, OstiaryError
 from ostiary.contracts.identity import Principal, SessionKey
-from ostiary.contracts.messages import UserId
+from ostiary.contracts.messages import Address, ChatKind, InboundMessage, UserId
 from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.policy import Action, Allow, Deny
 from ostiary.contracts.tool import ToolSpec
+from ostiary.core.routing.access import Heard, may_speak
+from ostiary.core.routing.bindings import choose_agent
 from ostiary.core.routing.queue import QueueRules
+from ostiary.core.sessions.resets import type_of
 from ostiary.core.sessions.session import SYSTEM_LABEL
 
 OWNER = Principal(user=UserId(channel="telegram", stable_id="1"), role="owner")
@@ -130,3 +134,81 @@ def test_denying_plugins_denies_the_tools_that_plugins_brought(compiled: Compile
     config = {"tools": {"profile": "full", "deny": ["group:plugins"]}}
     rules = compiled(config, plugin_tools=frozenset({"weather"}))
     assert (judged(rules, "weather"), judged(rules, "read")) == (Deny, Allow)
+
+
+def in_room(chat: str, *, mentions_us: bool = False) -> InboundMessage:
+    address = Address(channel="irc", account="default", chat=chat)
+    sender = UserId(channel="irc", stable_id="ann")
+    return InboundMessage(
+        id="m", address=address, sender=sender, text="hi", at=0.0, chat_kind=ChatKind.GROUP, mentions_us=mentions_us
+    )
+
+
+@pytest.mark.parametrize(
+    ("channel", "chat", "heard"),
+    [
+        ({}, "#a", False),
+        ({"requireMention": False}, "#a", True),
+        ({"requireMention": False, "groups": {"#b": {}}}, "#a", False),
+        ({"groups": {"#a": {"requireMention": False}}}, "#a", True),
+        ({"groups": {"*": {"requireMention": False}, "#a": {"requireMention": True}}}, "#a", False),
+        ({"groups": {"#a": {"requireMention": False, "allowFrom": ["bob"]}}}, "#a", False),
+        ({"groups": {"#a": {"requireMention": False, "allowFrom": ["ann"]}}}, "#a", True),
+    ],
+)
+def test_a_channels_groups_say_where_it_listens_and_to_whom(
+    compiled: Compile, channel: dict[str, Any], chat: str, heard: bool
+) -> None:
+    rules = compiled({"channels": {"irc": {"groupPolicy": "open", **channel}}})
+    message = in_room(chat)
+    decision = may_speak(message, Principal(user=message.sender), rules.intake.speak["irc"])
+    assert isinstance(decision, Heard) is heard
+
+
+def test_a_parent_peer_takes_the_threads_of_a_place_and_not_the_place(compiled: Compile) -> None:
+    match = {"channel": "irc", "parentPeer": {"kind": "group", "id": "#a"}}
+    rules = compiled({"agents": {"list": [{"id": "main"}, {"id": "ann"}]}, "bindings": [{"agentId": "ann", "match": match}]})
+    place = in_room("#a")
+    thread = replace(place, address=replace(place.address, thread="7"))
+    elsewhere = replace(thread, address=replace(thread.address, chat="#b"))
+    chosen = [choose_agent(message, rules.intake.bindings) for message in (place, thread, elsewhere)]
+    assert [each.agent for each in chosen] == ["main", "ann", "main"]
+    assert chosen[1].matched_by == "binding.peer.parent"
+
+
+def test_peer_and_parent_peer_together_must_both_match(compiled: Compile) -> None:
+    match = {"channel": "irc", "peer": {"kind": "group", "id": "#t"}, "parentPeer": {"kind": "group", "id": "#a"}}
+    rules = compiled({"agents": {"list": [{"id": "main"}, {"id": "ann"}]}, "bindings": [{"agentId": "ann", "match": match}]})
+    under = replace(in_room("#t"), parent="#a")
+    chosen = [choose_agent(message, rules.intake.bindings).agent for message in (under, in_room("#t"), in_room("#a"))]
+    assert chosen == ["ann", "main", "main"]
+
+
+def test_a_room_has_its_own_reset_and_without_one_that_of_groups(compiled: Compile) -> None:
+    group, room = {"mode": "idle", "idleMinutes": 5}, {"mode": "idle", "idleMinutes": 7}
+    own = compiled({"session": {"resetByType": {"group": group, "channel": room}}}).resets
+    shared = compiled({"session": {"resetByType": {"group": group}}}).resets
+    in_channel = type_of(replace(in_room("#a"), chat_kind=ChatKind.CHANNEL))
+    assert (own.policy_for(in_channel, "irc").idle_minutes, own.policy_for("group", "irc").idle_minutes) == (7, 5)
+    assert shared.policy_for(in_channel, "irc").idle_minutes == 5
+
+
+def test_an_agents_own_profile_takes_away_and_never_adds(compiled: Compile) -> None:
+    def judged(general: str, own: dict[str, Any], agent: str = "ann") -> bool:
+        rules = compiled({"tools": {"profile": general}, "agents": {"list": [{"id": "main"}, {"id": "ann", "tools": own}]}})
+        spec = ToolSpec(schema=ToolSchema(name="exec", description="", parameters={}), effects=frozenset())
+        action = Action(
+            principal=OWNER, session=SessionKey(agent, "main"), channel="cli", tool=spec, arguments={}, label=SYSTEM_LABEL
+        )
+        return isinstance(rules.judge(action), Allow)
+
+    assert judged("full", {})
+    assert not judged("full", {"profile": "minimal"})
+    assert judged("full", {"profile": "minimal"}, agent="main")
+    assert judged("full", {"profile": "minimal", "alsoAllow": ["exec"]})
+    assert not judged("minimal", {"profile": "full"})
+
+
+def test_how_much_of_the_owners_files_is_shown_can_be_set(compiled: Compile) -> None:
+    rules = compiled({"agents": {"defaults": {"bootstrapMaxChars": 123, "bootstrapTotalMaxChars": 456}}})
+    assert (rules.file_chars, rules.files_chars) == (123, 456)

@@ -58,7 +58,6 @@ class Session:
     reset_by_channel: Mapping[str, Reset] = key(factory=dict, help="Other rules for a channel; they beat those by type.")
     reset_triggers: tuple[str, ...] = key(("/new", "/reset"), "Messages that start afresh.")
     send_policy: SendPolicy = key(factory=SendPolicy)
-    main_key: str = key("main", "The name of the shared conversation.", pattern=r"[a-z0-9][a-z0-9_-]{0,63}", advanced=True)
     history_limit: int = key(400, "Messages of the past that are sent to the model.", minimum=2, maximum=10_000)
 
 
@@ -128,6 +127,17 @@ class ChannelMarkdown:
 
 
 @section
+class Group:
+    """One group of a channel."""
+
+    open_keys: ClassVar[str] = "own"
+
+    require_mention: bool | None = key(None, "Overrides requireMention of the channel.")
+    allow_from: tuple[str, ...] | None = key(None, "Stable sender ids that are heard here; overrides groupAllowFrom.")
+    own: object = key(factory=dict, help="The channel's own keys.")
+
+
+@section
 class Channel:
     """What every channel understands; its own keys are checked by the channel."""
 
@@ -138,6 +148,8 @@ class Channel:
     allow_from: tuple[str, ...] = key((), "Stable sender ids, never display names.")
     group_policy: Literal["allowlist", "open", "disabled"] = key("allowlist", "In which groups it speaks.")
     group_allow_from: tuple[str, ...] = key((), "Stable sender ids that are heard in groups.")
+    require_mention: bool = key(True, "In groups, answer only who mentions it.")
+    groups: Mapping[str, Group] = key(factory=dict, help="By the group's stable id; once any is named only these, * is all.")
     history_limit: int | None = key(None, "Overrides messages.groupChat.historyLimit.", minimum=0, maximum=10_000)
     dm_history_limit: int | None = key(None, "Overrides session.historyLimit for direct messages.", minimum=0, maximum=10_000)
     response_prefix: str | None = key(None, "Overrides messages.responsePrefix.")

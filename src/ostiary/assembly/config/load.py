@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
-from ostiary.assembly.config import checks, edit, json5
+from ostiary.assembly.config import checks, edit, json5, reserved
 from ostiary.assembly.config.files import make_private, read_text, unreadable, write_private
 from ostiary.assembly.config.formats import foreign_format
 from ostiary.assembly.config.json5 import Json5Error, Node
@@ -114,6 +114,7 @@ def examine(text: str, environ: Mapping[str, str], *, source: Path, extensions: 
     config = read_config(merge(preset(tree.get("posture", DEFAULT)), tree), reading)
     if config is not None:
         checks.check(config, reading)
+        reserved.warn(tree, reading)
     return Examined(
         config=None if reading.problems else config,
         tree=tree,

@@ -57,6 +57,9 @@ def modernise(text: str) -> tuple[str, list[str]]:
     for old, new in _MOVES:
         text, said = _move(text, old, new)
         notes += said
+    if edit.find(json5.parse(text), ("session", "mainKey")) is not None:
+        text = edit.unset(text, ("session", "mainKey"))
+        notes.append("session.mainKey is gone: the shared conversation is always called main")
     text, said = _drop_if_empty(text, ("routing",))
     notes += said
     for path, old_word, new_word in _old_words(json5.parse(text)):

@@ -9,6 +9,7 @@ NOT_NEEDED: tuple[Path, ...] = (("meta",), ("wizard",), ("$schema",), ("gateway"
 """Housekeeping of the other program, or what is always so here: dropped without a word."""
 
 REASONS: Mapping[str, str] = {
+    "session.mainKey": "the shared conversation is always called main",
     "session.store": "sessions live in Ostiary's encrypted store",
     "env.shellEnv": "Ostiary never starts a shell to collect variables; name them in the service's environment",
     "plugins.load": "plugins are installed as Python packages",

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from ostiary.assembly.config.explain import leaves, plain
 from ostiary.assembly.config.parse import keys_of
 from ostiary.assembly.config.problems import dotted
+from ostiary.assembly.config.reserved import part_of
 from ostiary.assembly.config.schema import Config
 from ostiary.assembly.config.secret import LiteralSecret, SecretSource
 from ostiary.assembly.postures import DEFAULT, POSTURES
@@ -56,7 +57,9 @@ def _postures() -> Iterator[str]:
 def _rows(path: str, field: "dataclasses.Field[Any]") -> Iterator[str]:
     inner = list(_inside(field.type))
     if not inner:
-        yield f"| `{path}` | {_allowed(field.type, field.metadata)} | {_default(field)} | {_help(field)} |\n"
+        part = part_of(path.replace("[]", ".*").replace("<name>", "*").split("."))
+        later = f" *No effect yet: it comes with {part}.*" if part else ""
+        yield f"| `{path}` | {_allowed(field.type, field.metadata)} | {_default(field)} | {_help(field)}{later} |\n"
     for cls, below in inner:
         if hasattr(cls, "shorthand"):
             yield f"| `{path}{below}` | text or object | | A text alone is `{cls.shorthand}`. {_help(field)} |\n"

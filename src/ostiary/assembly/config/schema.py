@@ -14,6 +14,8 @@ from ostiary.assembly.config.tools import Tools
 
 VERSION = 1
 
+HOST = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?"
+
 Posture = Literal["personal", "open", "team", "vault"]
 
 
@@ -87,6 +89,9 @@ class Gateway:
     http: Http = key(factory=Http)
     control_ui: ControlUi = key(factory=ControlUi)
     tls: Tls = key(factory=Tls)
+    allowed_hosts: tuple[str, ...] = key(
+        (), "Further names it may be called by, as the Host header of a proxy or a name in your network.", pattern=HOST
+    )
     trusted_proxies: tuple[str, ...] = key((), "Addresses whose X-Forwarded-For is believed.", advanced=True)
     max_body_bytes: int = key(10_485_760, "A larger request is refused.", minimum=1024, maximum=1_073_741_824)
     max_payload_bytes: int = key(

@@ -29,12 +29,15 @@ class Peer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """Every field that is set must match; of `roles` any one. No `account` means the default account, `*` all of them."""
+    """Every field that is set must match; of `roles` any one. No `account` means the default account, `*` all of them.
+
+    `peer` is the place itself and, unless a thread has a binding of its own, its threads; `parent` only the threads of it."""
 
     agent: str
     channel: str
     account: str = ""
     peer: Peer | None = None
+    parent: Peer | None = None
     guild: str = ""
     team: str = ""
     roles: tuple[str, ...] = ()
@@ -108,7 +111,7 @@ def compile_bindings(bindings: Sequence[Binding], agents: Sequence[AgentEntry]) 
         if not binding.channel.strip():
             notes.append(f"bindings[{order}] names no channel and never matches")
             continue
-        if binding.peer is not None and not binding.peer.id:
+        if any(peer is not None and not peer.id for peer in (binding.peer, binding.parent)):
             notes.append(f"bindings[{order}] names a peer without a known kind and an id, and never matches")
             continue
         agent = binding.agent.strip().lower()
@@ -139,6 +142,8 @@ def _key(binding: Binding) -> _Key:
     account = binding.account.strip() or DEFAULT_ACCOUNT
     if binding.peer is not None:
         return _Key("binding.peer", channel, account, binding.peer)
+    if binding.parent is not None:
+        return _Key("binding.peer.parent", channel, account, binding.parent)
     if binding.guild:
         return _Key("binding.guild+roles" if binding.roles else "binding.guild", channel, account, binding.guild)
     if binding.team:
@@ -151,13 +156,12 @@ def _key(binding: Binding) -> _Key:
 def _subjects(message: InboundMessage) -> list[tuple[str, Peer | str]]:
     """The tiers this message can match in, each with what must be looked up there. Empty ids match nothing."""
     subjects: list[tuple[str, Peer | str]] = []
-    direct = message.chat_kind is ChatKind.DIRECT
-    place = message.sender.stable_id if direct else message.address.chat
+    place = _place(message)
     if place:
         subjects.append(("binding.peer", Peer(kind=message.chat_kind, id=place, thread=message.address.thread)))
-    parent = message.parent or (place if message.address.thread else "")
-    if parent:
-        subjects.append(("binding.peer.parent", Peer(kind=message.chat_kind, id=parent)))
+    parent = _parent(message)
+    if parent is not None:
+        subjects.append(("binding.peer.parent", parent))
     if message.guild:
         subjects.append(("binding.guild+roles", message.guild))
         subjects.append(("binding.guild", message.guild))
@@ -168,20 +172,31 @@ def _subjects(message: InboundMessage) -> list[tuple[str, Peer | str]]:
     return subjects
 
 
+def _place(message: InboundMessage) -> str:
+    return message.sender.stable_id if message.chat_kind is ChatKind.DIRECT else message.address.chat
+
+
+def _parent(message: InboundMessage) -> Peer | None:
+    """What the message's thread hangs on; None outside threads."""
+    parent = message.parent or (_place(message) if message.address.thread else "")
+    return Peer(kind=message.chat_kind, id=parent) if parent else None
+
+
 def _first_match(message: InboundMessage, table: BindingTable, tier: str, subject: Peer | str) -> _Candidate | None:
     channel = message.address.channel.strip().lower()
-    listed_as = "binding.peer" if tier == "binding.peer.parent" else tier
+    listed_as = ("binding.peer", tier) if tier == "binding.peer.parent" else (tier,)
+    accounts = (message.address.account or DEFAULT_ACCOUNT, EVERY_ACCOUNT)
     best: _Candidate | None = None
-    for account in (message.address.account or DEFAULT_ACCOUNT, EVERY_ACCOUNT):
-        for candidate in table.candidates.get(_Key(listed_as, channel, account, subject), ()):
-            if _rest_matches(candidate.binding, message):
-                if best is None or candidate.order < best.order:
-                    best = candidate
-                break
+    for key in (_Key(name, channel, account, subject) for name in listed_as for account in accounts):
+        found = next((each for each in table.candidates.get(key, ()) if _rest_matches(each.binding, message)), None)
+        if found is not None and (best is None or found.order < best.order):
+            best = found
     return best
 
 
 def _rest_matches(binding: Binding, message: InboundMessage) -> bool:
+    if binding.parent is not None and binding.parent != _parent(message):
+        return False
     if binding.guild and binding.guild != message.guild:
         return False
     if binding.team and binding.team != message.team:

@@ -13,13 +13,14 @@ from ostiary.contracts.errors import BadInput
 from ostiary.contracts.messages import ChatKind, InboundMessage
 from ostiary.contracts.records import dataclass
 
-SessionType = Literal["direct", "group", "thread"]
+SessionType = Literal["direct", "group", "channel", "thread"]
 ResetReason = Literal["daily", "idle"]
 
 DEFAULT_HOUR = 4
 DEFAULT_IDLE_MINUTES = 60
 _YEAR_9000 = 221_845_392_000.0
 _MOST_WINDOWS = 256
+_TYPES: Mapping[ChatKind, SessionType] = {ChatKind.DIRECT: "direct", ChatKind.GROUP: "group", ChatKind.CHANNEL: "channel"}
 # Calendar arithmetic costs more than the rest of a message's way in; every moment between two resets has the same next one.
 _windows: dict[tuple[int, tzinfo], tuple[float, float]] = {}
 
@@ -40,14 +41,19 @@ class ResetPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetRules:
-    """A channel's policy beats a type's, which beats the general one. They replace each other whole."""
+    """A channel's policy beats a type's, which beats the general one. They replace each other whole.
+
+    A room (`channel`) without a policy of its own has that of groups."""
 
     general: ResetPolicy = field(default_factory=ResetPolicy)
     by_type: Mapping[SessionType, ResetPolicy] = field(default_factory=dict)
     by_channel: Mapping[str, ResetPolicy] = field(default_factory=dict)
 
     def policy_for(self, session_type: SessionType, channel: str) -> ResetPolicy:
-        return self.by_channel.get(channel) or self.by_type.get(session_type) or self.general
+        of_type = self.by_type.get(session_type)
+        if of_type is None and session_type == "channel":
+            of_type = self.by_type.get("group")
+        return self.by_channel.get(channel) or of_type or self.general
 
 
 def policy_from(mode: str | None, at_hour: int | None, idle_minutes: int | None) -> ResetPolicy:
@@ -68,7 +74,7 @@ def policy_from(mode: str | None, at_hour: int | None, idle_minutes: int | None)
 def type_of(message: InboundMessage) -> SessionType:
     if message.address.thread:
         return "thread"
-    return "direct" if message.chat_kind is ChatKind.DIRECT else "group"
+    return _TYPES[message.chat_kind]
 
 
 def expired(last_activity: float, now: float, policy: ResetPolicy, zone: tzinfo) -> ResetReason | None:
