@@ -27,7 +27,7 @@ def register(app: "typer.Typer") -> None:
         from ostiary.cli.home import home
         from ostiary.contracts.errors import BadInput
 
-        path = home() / "logs" / "ostiary.log"
+        path = _file(home())
         if not path.exists():
             raise BadInput(f"there is no log at {path}", hint="It begins when the gateway first runs: `ostiary up`.")
         for line in newest(path, lines):
@@ -44,17 +44,25 @@ def newest(path: Path, count: int) -> list[str]:
 
 
 def following(path: Path) -> Iterator[str]:
-    """New lines as they are written; goes over to the new file when the log is turned over."""
+    """New lines, each when it is whole; goes over to the new file when the log is turned over, and loses nothing then."""
     file: TextIO = path.open(encoding="utf-8", errors="replace")
     file.seek(0, 2)
+    begun = ""
     try:
         while True:
-            line = file.readline()
-            if line:
-                yield line.rstrip("\n")
+            begun += file.readline()
+            if begun.endswith("\n"):
+                yield begun.rstrip("\n")
+                begun = ""
                 continue
-            file = _turned_over(path, file)
-            time.sleep(_POLL_SECONDS)
+            newer = _turned_over(path, file)
+            if newer is None:
+                time.sleep(_POLL_SECONDS)
+                continue
+            # What was still written to the old file after the last look at it.
+            yield from (begun + file.read()).splitlines()
+            file.close()
+            file, begun = newer, ""
     finally:
         file.close()
 
@@ -71,14 +79,27 @@ def shown(line: str) -> str:
         return safe(line)
 
 
-def _turned_over(path: Path, file: TextIO) -> TextIO:
+def _turned_over(path: Path, file: TextIO) -> TextIO | None:
+    """The file that took its place, if one did."""
     import os
 
     try:
         if path.stat().st_ino == os.fstat(file.fileno()).st_ino:
-            return file
-        newer = path.open(encoding="utf-8", errors="replace")
+            return None
+        return path.open(encoding="utf-8", errors="replace")
     except FileNotFoundError:
-        return file
-    file.close()
-    return newer
+        return None
+
+
+def _file(home: Path) -> Path:
+    """Where the configuration puts it; the usual place if there is none that can be read."""
+    import os
+
+    from ostiary.assembly.config.load import load
+    from ostiary.contracts.errors import OstiaryError
+
+    try:
+        named = load(home, os.environ).config.logging.file
+    except OstiaryError:
+        named = ""
+    return Path(named) if named else home / "logs" / "ostiary.log"
