@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -16,6 +16,8 @@ from ostiary.gateway.asgi import Receive, Scope, Send
 from ostiary.gateway.ops.readiness import Readiness
 
 if TYPE_CHECKING:
+    from ostiary.assembly.config.telemetry import Telemetry
+    from ostiary.core.routing.feed import Watcher
     from ostiary.gateway.ops.metrics import Metrics
     from ostiary.gateway.ops.observer import Observer
 
@@ -48,12 +50,17 @@ class Operations:
         clock, metrics = self._house.clock, self._made()
         self.readiness.started()
         try:
-            async with _tracing(self._house) as traces, anyio.create_task_group() as group:
-                observers: list[Observer] = [metrics.tally, *traces]
+            async with anyio.create_task_group() as group:
                 group.start_soon(metrics.lag.measure)
-                group.start_soon(observe, lambda: self._house.engine.watcher(""), observers, clock.sleep)
+                group.start_soon(observe, self._watch, [metrics.tally], clock.sleep)
+                async with _tracing(self._house) as traces:
+                    if traces is not None:
+                        await observe(self._watch, [traces], clock.sleep)
         finally:
             self.readiness.stopping()
+
+    def _watch(self) -> "AbstractAsyncContextManager[Watcher]":
+        return self._house.engine.watcher("")
 
     def _made(self) -> "Metrics":
         if self._metrics is None:
@@ -75,28 +82,31 @@ class Operations:
 
 
 @asynccontextmanager
-async def _tracing(house: House) -> "AsyncIterator[list[Observer]]":
+async def _tracing(house: House) -> "AsyncIterator[Observer | None]":
     """None unless they are switched on. Traces that cannot be made are said in the log: the house works without."""
+    opened = None
     settings = house.newest.live.current.config.telemetry
-    if not settings.enabled:
-        yield []
+    if settings.enabled:
+        try:
+            # OpenTelemetry takes a good part of a second to load.
+            opened = await anyio.to_thread.run_sync(_opened, house, settings)
+        except ImportError:
+            log.warning("telemetry is on, but OpenTelemetry is not installed: pip install 'ostiary[telemetry]'")
+        except OstiaryError as error:
+            log.warning("no traces are sent: %s %s", error, error.hint)
+    if opened is None:
+        yield None
         return
+    log.info("traces go to %s", settings.endpoint)
     try:
-        from ostiary.adapters.telemetry import open_tracing
-
-        headers = {name: resolve(source, house.environ, house.credentials).reveal() for name, source in settings.headers.items()}
-        opened = open_tracing(endpoint=settings.endpoint, headers=headers, service=settings.service_name, version=__version__)
-        traces = await anyio.to_thread.run_sync(opened.__enter__)
-    except ImportError:
-        log.warning("telemetry is on, but OpenTelemetry is not installed: pip install 'ostiary[telemetry]'")
-        yield []
-        return
-    except OstiaryError as error:
-        log.warning("no traces are sent: %s %s", error, error.hint)
-        yield []
-        return
-    try:
-        yield [traces]
+        yield await anyio.to_thread.run_sync(opened.__enter__)
     finally:
         with anyio.move_on_after(_LAST_TRACES_SECONDS, shield=True):
             await anyio.to_thread.run_sync(opened.__exit__, None, None, None, abandon_on_cancel=True)
+
+
+def _opened(house: House, settings: "Telemetry") -> "AbstractContextManager[Observer]":
+    from ostiary.adapters.telemetry import open_tracing
+
+    headers = {name: resolve(source, house.environ, house.credentials).reveal() for name, source in settings.headers.items()}
+    return open_tracing(endpoint=settings.endpoint, headers=headers, service=settings.service_name, version=__version__)

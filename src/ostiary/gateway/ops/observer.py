@@ -26,12 +26,20 @@ async def observe(
     """Until cancelled. It sleeps between batches, so that a streamed answer wakes it ten times a second and not at each word."""
     while True:
         async with watch() as watcher:
-            while not watcher.ended:
-                await watcher.wait()
-                for shown in watcher.take_ready():
-                    if isinstance(shown, Recorded):
-                        for observer in observers:
-                            observer.take(shown)
-                await sleep(BATCH_SECONDS)
+            try:
+                while not watcher.ended:
+                    await watcher.wait()
+                    _take(watcher, observers)
+                    await sleep(BATCH_SECONDS)
+            finally:
+                # What came while it slept, also when it is asked to end.
+                _take(watcher, observers)
         for observer in observers:
             observer.lost()
+
+
+def _take(watcher: Watcher, observers: Sequence[Observer]) -> None:
+    for shown in watcher.take_ready():
+        if isinstance(shown, Recorded):
+            for observer in observers:
+                observer.take(shown)
