@@ -97,9 +97,10 @@ async def _tracing(house: House) -> "AsyncIterator[Observer | None]":
     if opened is None:
         yield None
         return
+    traces = await anyio.to_thread.run_sync(opened.__enter__)
     log.info("traces go to %s", settings.endpoint)
     try:
-        yield await anyio.to_thread.run_sync(opened.__enter__)
+        yield traces
     finally:
         with anyio.move_on_after(_LAST_TRACES_SECONDS, shield=True):
             await anyio.to_thread.run_sync(opened.__exit__, None, None, None, abandon_on_cancel=True)
