@@ -21,9 +21,10 @@ from ostiary.contracts.errors import OstiaryError
 from ostiary.contracts.messages import Address, InboundMessage, OutboundMessage, Receipt, UserId
 from ostiary.contracts.model import Answered, ModelEvent, ModelRequest, TextDelta, ToolSchema, Usage
 from ostiary.contracts.tool import Effect, ToolContext, ToolResult, ToolSpec
-from ostiary.core.routing.delivery import DeliveryRules
+from ostiary.core.routing.delivery import DeliveryRules, Manner
 from ostiary.core.routing.queue import QueueRules
 from ostiary.core.routing.scopes import ScopeRules
+from ostiary.core.routing.streaming import StreamRules
 from ostiary.kit.house import House, open_house
 from tests.crash.ledger import Pencil
 
@@ -31,6 +32,13 @@ KEY = bytes(range(32))
 LABEL = Label(trust=Trust.UNTRUSTED, sources=("model",))
 PLAN = re.compile(r"(m\d+) plan=([a-z,]*)")
 ACKNOWLEDGED = "acknowledged"
+PARTS = 4
+BLOCKS = Manner(stream=StreamRules(enabled=True, minimum=10, maximum=40, idle=600.0))
+
+
+def part(name: str, number: int) -> str:
+    """What leaves as one block of the long reply to a message."""
+    return f"reply to {name} part {number} of {PARTS}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +120,13 @@ class Model:
             answer = (ToolCall(id=f"{name}-{step}", name=plan[step - 1], arguments=arguments),)
         else:
             results = [o.text for m in request.messages[place:] if isinstance(m, ToolMessage) for o in m.outcomes]
-            answer = (Text(text=f"reply to {name} after {len(results)} results", label=LABEL),)
-            yield TextDelta("reply ")
+            said_so = [part(name, number + 1) for number in range(PARTS)] if " long" in text else []
+            whole = "\n\n".join(said_so) or f"reply to {name} after {len(results)} results"
+            answer = (Text(text=whole, label=LABEL),)
+            yield TextDelta("" if said_so else "reply ")
+            for each in said_so:
+                yield TextDelta(f"{each}\n\n")
+                self._points.reach("model writes")
         self._points.reach("model answered")
         yield Answered(parts=answer, stop="stop", usage=Usage(input=1, output=1), model="kit/scripted")
 
@@ -185,7 +198,12 @@ async def live(order: Order) -> None:
             model=Model(*common),
             clock=SystemClock(),
             ids=SortableIds(),
-            channels={"idem": Channel("idem", *common, idempotent=True), "plain": Channel("plain", *common, idempotent=False)},
+            channels={
+                "idem": Channel("idem", *common, idempotent=True),
+                "plain": Channel("plain", *common, idempotent=False),
+                "blocks": Channel("blocks", *common, idempotent=False),
+            },
+            manners={"blocks": BLOCKS},
             tools={
                 "look": Tool("look", *common, repeatable=True),
                 "spend": Tool("spend", *common, repeatable=False),

@@ -20,11 +20,11 @@ import anyio
 from ostiary.adapters.store.sqlite import open_reader
 from ostiary.contracts.events import ModelAnswered, Recorded, ToolIntended, ToolResulted, TurnEnded, TurnStarted
 from ostiary.contracts.identity import SessionKey
-from tests.crash.child import ACKNOWLEDGED, KEY
+from tests.crash.child import ACKNOWLEDGED, KEY, PARTS, part
 from tests.crash.ledger import Effect, Ledger
 
 PATIENCE = 30.0
-SESSIONS = (("idem", "ann"), ("idem", "bob"), ("plain", "cyd"))
+SESSIONS = (("idem", "ann"), ("idem", "bob"), ("plain", "cyd"), ("blocks", "dan"))
 PLANS = ("", "look", "spend", "look,spend", "spend,look,spend")
 
 
@@ -136,7 +136,7 @@ class World:
 
     def say(self, channel: str, sender: str, plan: str) -> Message:
         name = f"m{len(self.messages) + 1}"
-        message = Message(name, channel, sender, f"{name} plan={plan}")
+        message = Message(name, channel, sender, f"{name} plan={plan}" + (" long" if channel == "blocks" else ""))
         self.messages[name] = message
         self._unanswered[name] = message
         return message
@@ -193,6 +193,8 @@ class World:
         for effect in fresh:
             if effect.kind == "send":
                 name = str(effect.fields["text"]).split()[2]
+                if self.messages[name].channel == "blocks" and effect.fields["text"] != part(name, PARTS):
+                    continue
                 self.messages[name].answered = True
                 self._unanswered.pop(name, None)
 
@@ -314,11 +316,14 @@ class World:
             sends.setdefault(str(effect.fields["text"]).split()[2], []).append(effect)
         for name, message in self.messages.items():
             found = sends.get(name, [])
-            keys = {str(effect.fields["key"]) for effect in found}
-            if len(keys) != 1:
-                self.violations.append(f"{name} has {len(keys)} different replies")
-            unmarked = [effect for effect in found if not effect.fields["marked"]]
-            if message.channel == "plain" and len(unmarked) > 1:
+            replies = {str(effect.fields["key"]): str(effect.fields["text"]) for effect in found}
+            wanted = [part(name, number + 1) for number in range(PARTS)]
+            if message.channel == "blocks" and list(replies.values()) != wanted:
+                self.violations.append(f"{name} arrived as {replies}")
+            if message.channel != "blocks" and len(replies) != 1:
+                self.violations.append(f"{name} has {len(replies)} different replies")
+            unmarked = Counter(str(effect.fields["key"]) for effect in found if not effect.fields["marked"])
+            if message.channel != "idem" and max(unmarked.values(), default=0) > 1:
                 self.violations.append(f"{name} was delivered twice and not marked")
         for call_id in self.seen.intents - self.seen.results:
             self.violations.append(f"{call_id} was begun and never got a result")

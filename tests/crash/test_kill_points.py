@@ -7,7 +7,10 @@ import pytest
 
 from tests.crash.scenario import SESSIONS, World, Zygote
 
-PLAN = "look,spend"
+Rounds = tuple[tuple[tuple[tuple[str, str], ...], str], ...]
+# Who speaks and what their message makes the model do; a round begins when the one before it is answered.
+WHOLE: Rounds = ((SESSIONS[1:3], "look,spend"), (SESSIONS[:3], ""))
+STREAMED: Rounds = ((SESSIONS[3:], "spend"),)
 
 
 @pytest.fixture(scope="module")
@@ -17,17 +20,16 @@ def zygote() -> Iterator[Zygote]:
     made.close()
 
 
-def run(home: Path, zygote: Zygote, kill_at: int) -> tuple[World, int]:
+def run(home: Path, zygote: Zygote, kill_at: int, rounds: Rounds) -> tuple[World, int]:
     world = World(home, zygote)
     with world.open():
-        for channel, sender in SESSIONS[1:]:
-            world.say(channel, sender, PLAN)
-        world.begin(kill_at)
-        world.until_ready()
-        world.until_answered()
-        for channel, sender in SESSIONS:
-            world.say(channel, sender, "")
-        world.until_answered()
+        for place, (sessions, plan) in enumerate(rounds):
+            for channel, sender in sessions:
+                world.say(channel, sender, plan)
+            if place == 0:
+                world.begin(kill_at)
+                world.until_ready()
+            world.until_answered()
         passed = world.stop()
         world.check_not_repeated()
         world.remember()
@@ -36,16 +38,19 @@ def run(home: Path, zygote: Zygote, kill_at: int) -> tuple[World, int]:
     return world, passed
 
 
-def test_every_kill_point_loses_and_repeats_nothing(tmp_path: Path, zygote: Zygote, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("rounds", [WHOLE, STREAMED], ids=["whole replies", "replies in blocks"])
+def test_every_kill_point_loses_and_repeats_nothing(
+    tmp_path: Path, zygote: Zygote, capsys: pytest.CaptureFixture[str], rounds: Rounds
+) -> None:
     (tmp_path / "whole").mkdir()
-    whole, passed = run(tmp_path / "whole", zygote, 0)
+    whole, passed = run(tmp_path / "whole", zygote, 0, rounds)
     assert whole.violations == []
     struck: dict[str, int] = {}
     wrong: list[str] = []
     for point in range(1, passed + 1):
         home = tmp_path / str(point)
         home.mkdir()
-        world, _ = run(home, zygote, point)
+        world, _ = run(home, zygote, point, rounds)
         killed = world.ledger.of("killed")
         name = str(killed[0].fields["at"]) if killed else "not reached"
         struck[name] = struck.get(name, 0) + 1
