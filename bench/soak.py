@@ -7,6 +7,7 @@ Exit code 1 if anything rose by more than is allowed, or a single turn failed.
 import argparse
 import asyncio
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -88,6 +89,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.minutes < 0.5:
         parser.error("half a minute is the least")
+    signal.signal(signal.SIGTERM, _stop)
     BUILD.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="soak-", dir=BUILD))
     stage = Stage(work=work, quick=True, say=lambda words: None)
@@ -113,6 +115,11 @@ def _say(sample: dict[str, float], load: Load) -> None:
     words = f"{sample['at']:5.0f} s  {sample['memory']:6.1f} MB  {sample['files']:3.0f} files  {sample['threads']:2.0f} threads  "
     sys.stderr.write(f"{chr(13) if not end else ''}{words}{sample['tasks']:3.0f} tasks  {load.turns:6d} turns{end}")
     sys.stderr.flush()
+
+
+def _stop(number: int, frame: object) -> None:
+    """As Ctrl-C does: what was started is ended on the way out."""
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ import aiohttp
 from ostiary.client.link import Identity, open_link
 
 SESSIONS = 6
+# A conversation is kept in memory while it is used: those of the soak begin afresh, so that what still grows is a leak.
+TURNS_EACH = 25
 _HTTP_EVERY = 0.1
 _SOCKET_EVERY = 0.2
 _RECONNECT_EVERY = 0.5
@@ -51,9 +53,12 @@ class Load:
         return {line.split()[0]: float(line.split()[1]) for line in lines if not line.startswith("#") and "{" not in line}
 
     async def _over_http(self, session: aiohttp.ClientSession, number: int) -> None:
-        count = 0
+        count, control = 0, await self._join()
         while True:
             count += 1
+            if count % (SESSIONS * TURNS_EACH) == 0:
+                for session in range(SESSIONS):
+                    await self._begin_afresh(control, f"agent:main:api:soak-{number}-{session}")
             said = {"model": "ostiary", "user": f"soak-{number}-{count % SESSIONS}", "stream": bool(count % 2)}
             body = {**said, "messages": [{"role": "user", "content": "hi"}]}
             async with session.post(f"{self._url}/v1/chat/completions", json=body) as response:
@@ -67,6 +72,8 @@ class Load:
         await connection.send(_asked("follow", "sessions.subscribe", {"keys": [key]}))
         while True:
             count += 1
+            if count % TURNS_EACH == 0:
+                await self._begin_afresh(connection, key)
             params = {"key": key, "text": "hi", "idempotencyKey": uuid4().hex}
             await connection.send(_asked(f"t{count}", "chat.send", params))
             while True:
@@ -77,6 +84,15 @@ class Load:
                     self._note(not is_bad, f"socket: {str(frame)[:200]}")
                     break
             await asyncio.sleep(_SOCKET_EVERY)
+
+    async def _begin_afresh(self, connection: Any, key: str) -> None:
+        """Between two turns, for it would end one."""
+        request = uuid4().hex
+        await connection.send(_asked(request, "sessions.reset", {"key": key, "idempotencyKey": request}))
+        while (frame := json.loads(await connection.recv())).get("id") != request:
+            pass
+        if not frame["ok"]:
+            self.problems.append(f"reset: {str(frame)[:200]}")
 
     async def _come_and_go(self) -> None:
         while True:
