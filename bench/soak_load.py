@@ -57,8 +57,8 @@ class Load:
         while True:
             count += 1
             if count % (SESSIONS * TURNS_EACH) == 0:
-                for session in range(SESSIONS):
-                    await self._begin_afresh(control, f"agent:main:api:soak-{number}-{session}")
+                for place in range(SESSIONS):
+                    await self._begin_afresh(control, f"agent:main:api:soak-{number}-{place}")
             said = {"model": "ostiary", "user": f"soak-{number}-{count % SESSIONS}", "stream": bool(count % 2)}
             body = {**said, "messages": [{"role": "user", "content": "hi"}]}
             async with session.post(f"{self._url}/v1/chat/completions", json=body) as response:
