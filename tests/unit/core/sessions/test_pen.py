@@ -240,9 +240,9 @@ class SlowReads:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    async def read(self, key: SessionKey) -> Any:
+    async def read(self, session: SessionKey, **more: Any) -> Any:
         hold, self.hold = self.hold, None
-        events = await self._inner.read(key)
+        events = await self._inner.read(session, **more)
         if hold is not None:
             self.has_read.set()
             await hold.wait()
