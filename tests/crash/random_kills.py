@@ -54,6 +54,7 @@ def run(
         with world.open():
             world.begin()
             world.until_ready()
+            world.acknowledge()
             while report.kills < kills:
                 _one_life(world, chance, report, flag, full=full, torn=torn)
                 if progress is not None:

@@ -217,7 +217,7 @@ class World:
                 self.next_life()
             assert time.monotonic() < until, f"never answered: {[m.id for m in self.open_messages]}"
 
-    def _acknowledge(self) -> None:
+    def acknowledge(self) -> None:
         """What has been read counts as acknowledged: from here on no tear may reach it."""
         log = self.home / "store.db-wal"
         size = log.stat().st_size if log.exists() else 0
@@ -227,7 +227,7 @@ class World:
         """Check the last one against what was recorded before it, remember, begin; gives the phase of the death."""
         self.check_not_repeated()
         phase = self.remember()
-        self._acknowledge()
+        self.acknowledge()
         self.begin()
         return phase
 
