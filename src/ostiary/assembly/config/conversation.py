@@ -121,8 +121,8 @@ class Coalesce:
 class ChannelMarkdown:
     """How Markdown is written where the channel has no such thing."""
 
-    tables: Literal["off", "bullets", "code"] | None = key(
-        None, "Tables as a point per row, as aligned code, or as they were written. Unset: what suits the channel."
+    tables: Literal["code", "bullets", "off"] | None = key(
+        None, "Tables as aligned code, as a point per row, or as they were written. Unset: what suits the channel."
     )
 
 
