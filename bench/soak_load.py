@@ -53,12 +53,15 @@ class Load:
         return {line.split()[0]: float(line.split()[1]) for line in lines if not line.startswith("#") and "{" not in line}
 
     async def _over_http(self, session: aiohttp.ClientSession, number: int) -> None:
-        count, control = 0, await self._join()
+        count = 0
         while True:
             count += 1
             if count % (SESSIONS * TURNS_EACH) == 0:
+                # A socket of its own for the moment: one that nobody reads would be cut off.
+                control = await self._join()
                 for place in range(SESSIONS):
                     await self._begin_afresh(control, f"agent:main:api:soak-{number}-{place}")
+                await control.close()
             said = {"model": "ostiary", "user": f"soak-{number}-{count % SESSIONS}", "stream": bool(count % 2)}
             body = {**said, "messages": [{"role": "user", "content": "hi"}]}
             async with session.post(f"{self._url}/v1/chat/completions", json=body) as response:
