@@ -29,7 +29,7 @@ class Watched:
         self.gateway = gateway
         self.problems: list[str] = []
         self.requests: list[Request] = []
-        page.set_default_timeout(8000)
+        page.set_default_timeout(30_000)
         page.on("console", self._said)
         page.on("pageerror", self._failed)
         page.on("request", self._asked)

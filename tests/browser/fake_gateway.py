@@ -121,6 +121,7 @@ class FakeGateway:
         self.lose_events = False
         self._sockets: set[_Socket] = set()
         self._release = asyncio.Event()
+        self._released = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._items = 0
         self._runner: web.AppRunner | None = None
@@ -159,7 +160,8 @@ class FakeGateway:
             self._runner = None
 
     def release(self) -> None:
-        """Let the slow answers go on."""
+        """Let the slow answers go on, also one that has not come to its pause yet."""
+        self._released = self._items
         self._release.set()
         self._release = asyncio.Event()
 
@@ -649,7 +651,7 @@ class FakeGateway:
     async def _stream(self, key: str, turn: dict[str, Any], number: int, answer: str, *, is_slow: bool) -> None:
         half = len(answer) // 2
         for at in range(0, len(answer), 7):
-            if is_slow and at - 7 < half <= at:
+            if is_slow and at - 7 < half <= at and int(turn["id"].rpartition("-")[2]) > self._released:
                 await self._release.wait()
             piece = answer[at : at + 7]
             turn["shown"] = answer[: at + 7]

@@ -84,6 +84,22 @@ async def desk(browser: Browser, process: Process) -> AsyncIterator[Watched]:
     assert watched.problems == []
 
 
+async def test_the_link_of_the_command_line_signs_one_browser_in_once(browser: Browser, process: Process) -> None:
+    link = process.home.run("gateway", "link").stdout.split()[-1]
+    context = await browser.new_context()
+    watched = Watched(await context.new_page(), process)
+    await watched.page.goto(link)
+    await watched.page.wait_for_selector(".shell")
+    assert "k=" not in watched.page.url
+    other = await browser.new_context()
+    late = await other.new_page()
+    await late.goto(link)
+    await expect(late.get_by_role("alert")).to_contain_text("used already")
+    await context.close()
+    await other.close()
+    assert watched.problems == []
+
+
 async def test_an_answer_comes_through_the_real_house(desk: Watched, model: Model) -> None:
     model.begin("It is **open**.")
     await desk.page.keyboard.press("Alt+n")

@@ -37,7 +37,7 @@ const List = () => {
       ${loading && !value && html`<${Spinner} />`}
       ${value && !rows.length && html`<${Empty} icon="sessions" title=${wanted ? "Nothing found" : "No conversations yet"}>${wanted ? "Try other words." : html`Say something in the <a href=${link("chat")}>chat</a>.`}<//>`}
       ${rows.length > 0 &&
-      html`<div class="card table-scroll"><table class="grid-table">
+      html`<div class="card table-scroll" tabindex="0" role="region" aria-label="Sessions"><table class="grid-table">
         <thead><tr><th>Conversation</th><th class="wide-only">From</th><th class="wide-only">State</th><th class="n wide-only">Events</th><th>Used</th><th><span class="hidden">Actions</span></th></tr></thead>
         <tbody>
           ${rows.map(

@@ -60,7 +60,7 @@ export default function Usage() {
         <section class="card"><h2>By <div class="tabs small" role="group" aria-label="By">${["model", "session", "agent"].map((b) => html`<button type="button" key=${b} aria-pressed=${b === by} onClick=${() => setBy(b)}>${b}</button>`)}</div></h2>
           <${Shares} rows=${value.other.rows.map((r) => ({ label: nameOf(r.key), value: amount(r) })).sort((a, b) => b.value - a.value)} format=${shown} />
         </section>
-        <section class="card table-scroll"><table class="grid-table">
+        <section class="card table-scroll" tabindex="0" aria-label="The figures"><table class="grid-table">
           <caption class="hidden">The figures by ${value.by}</caption>
           <thead><tr><th>${value.by}</th><th class="n">Answers</th><th class="n">Read</th><th class="n">From cache</th><th class="n">Written</th><th class="n">Cost</th></tr></thead>
           <tbody>${value.other.rows.map((r) => html`<tr key=${r.key}><td class="wide">${nameOf(r.key)}</td><td class="n">${number(r.turns)}</td><td class="n">${number(r.input)}</td><td class="n">${number(r.cacheRead)}</td><td class="n">${number(r.output)}</td><td class="n">${r.cost === null ? "–" : cost(r.cost)}</td></tr>`)}</tbody>

@@ -172,7 +172,7 @@ export const CopyButton = ({ text, label = "Copy" }) => {
 
 /** `isNamed`: the title says more than the name of the page, so it is shown on a phone, too. */
 export const Page = ({ title, about, actions, children, isNamed = false }) => html`
-  <main class=${cls("page", isNamed && "named")} tabindex="-1">
+  <main id="main" class=${cls("page", isNamed && "named")} tabindex="-1">
     <header class="page-head"><div><h1>${title}</h1>${about && html`<p class="muted">${about}</p>`}</div><div class="page-actions">${actions}</div></header>
     ${children}
   </main>`;
