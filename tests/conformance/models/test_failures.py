@@ -85,7 +85,7 @@ SOON = format_datetime(datetime.now(UTC) + timedelta(seconds=3600), usegmt=True)
         ({"Retry-After": "7"}, 7, 7),
         ({"Retry-After": "0.5"}, 0.5, 0.5),
         ({"retry-after-ms": "1500"}, 1.5, 1.5),
-        ({"Retry-After": SOON}, 3000, 3600),
+        ({"Retry-After": SOON}, 1, 3600),
         ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m30s"}, 90, 90),
         (
             {"x-ratelimit-remaining-tokens": "9", "x-ratelimit-reset-tokens": "1m30s", "x-ratelimit-reset-requests": "120ms"},

@@ -272,7 +272,7 @@ async def test_no_more_turns_run_at_once_than_the_lane_allows(house: OpenHouse, 
     async with house(model=model, caps={"main": 3}, scopes=ScopeRules(dm="per-peer")) as engine:
         for number in range(8):
             await channel.say("hi", sender=f"person{number}")
-        await anyio.wait_all_tasks_blocked()
+        await until_asked(model, 3)
         assert engine.status()["running"] == 3
         assert len(model.requests) == 3
         hold.set()
