@@ -23,8 +23,8 @@ $(DEV_STAMP): pyproject.toml requirements/dev.lock scripts/bootstrap.sh
 
 setup: $(RUN_STAMP) ## Install Ostiary and the embedded model's engine into .venv
 
-run: $(RUN_STAMP) ## Start the gateway, with a chat on it when this is a terminal
-	@if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/ostiary chat; else exec $(BIN)/ostiary up; fi
+run: $(RUN_STAMP) ## Start the gateway and print the link to its web page
+	@exec $(BIN)/ostiary up
 
 test: $(DEV_STAMP) ## Run every test
 	@scripts/test_tools.sh

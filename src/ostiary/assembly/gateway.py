@@ -70,8 +70,10 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
                 gc.freeze()
                 gc.set_threshold(*GC_THRESHOLDS)
 
+                certificate = _certificate(home, house)
+
                 def ready(url: str) -> None:
-                    run.announce(url)
+                    run.announce(url, str(certificate.certificate) if certificate is not None else "")
                     log.info("version %s listens at %s", __version__, url)
                     on_ready(url)
                     group.start_soon(entrance.socket.run)
@@ -83,7 +85,7 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
                     entrance.app,
                     host=host_for(config.gateway.bind),
                     port=config.gateway.port if port is None else port,
-                    tls=_certificate(home, house),
+                    tls=certificate,
                     on_ready=ready,
                     drain_seconds=config.gateway.drain_seconds,
                     max_frame=config.gateway.max_payload_bytes,

@@ -49,7 +49,6 @@ class Rules:
     zone_name: str
     judge: Judge
     tool_limits: ToolLimits
-    response_prefix: str
     drain_seconds: float
     file_chars: int
     files_chars: int
@@ -78,7 +77,6 @@ def compile_rules(config: "Config", generation: int, *, plugin_tools: frozenset[
         zone_name=zone_name,
         judge=_judge(config, plugin_tools),
         tool_limits=ToolLimits(result_chars=config.tools.result_max_bytes),
-        response_prefix=config.messages.response_prefix,
         drain_seconds=float(config.gateway.drain_seconds),
         file_chars=defaults.bootstrap_max_chars,
         files_chars=defaults.bootstrap_total_max_chars,

@@ -24,12 +24,13 @@ class Piece(NamedTuple):
 
 
 class Gateway:
-    """A gateway that answers at `url`."""
+    """A gateway that answers at `url`; under TLS it must show the very `certificate` that its run file names."""
 
-    def __init__(self, url: str, token: str) -> None:
+    def __init__(self, url: str, token: str, certificate: str = "") -> None:
         self.url = url
         self._token = token
-        host, _, port = url.removeprefix("http://").rpartition(":")
+        self._certificate = certificate
+        host, _, port = url.partition("://")[2].rpartition(":")
         self._host, self._port = host.strip("[]"), int(port)
 
     def get(self, path: str) -> Any:
@@ -61,9 +62,21 @@ class Gateway:
             except (OSError, HTTPException, ValueError) as error:
                 raise gone() from error
 
+    def _connection(self, seconds: float) -> HTTPConnection:
+        if not self._certificate:
+            return HTTPConnection(self._host, self._port, timeout=seconds)
+        import ssl
+        from http.client import HTTPSConnection
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.load_verify_locations(self._certificate)
+        return HTTPSConnection(self._host, self._port, timeout=seconds, context=context)
+
     @contextlib.contextmanager
     def _open(self, method: str, path: str, body: object, headers: dict[str, str], seconds: float) -> Iterator[HTTPResponse]:
-        connection = HTTPConnection(self._host, self._port, timeout=seconds)
+        connection = self._connection(seconds)
         try:
             content = None if body is None else json.dumps(body)
             connection.request(method, path, content, {**headers, "Authorization": f"Bearer {self._token}"})
@@ -87,7 +100,7 @@ def find_gateway(home: Path) -> Gateway | None:
     try:
         found = json.loads((home / "run" / "gateway.json").read_bytes())
         os.kill(int(found["pid"]), 0)
-        return Gateway(str(found["url"]), str(found["token"]))
+        return Gateway(str(found["url"]), str(found["token"]), str(found.get("certificate", "")))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

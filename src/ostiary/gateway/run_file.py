@@ -18,8 +18,9 @@ class RunFile:
         self._path = path
         self.token = secrets.token_urlsafe(32)
 
-    def announce(self, url: str) -> None:
-        content = json.dumps({"url": url, "pid": os.getpid(), "token": self.token})
+    def announce(self, url: str, certificate: str = "") -> None:
+        """`certificate` is the file whose bearer is us, if we speak TLS."""
+        content = json.dumps({"url": url, "pid": os.getpid(), "token": self.token, "certificate": certificate})
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         with suppress(FileNotFoundError):

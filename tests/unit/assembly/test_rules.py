@@ -66,7 +66,6 @@ def nested(path: str, value: object) -> dict[str, Any]:
         ("messages.queue.drop", "old", lambda rules: rules.intake.queue.drop == "old"),
         ("messages.inbound.debounceMs", 300, lambda rules: rules.intake.inbound_debounce[""] == 0.3),
         ("messages.inbound.byChannel", {"irc": 100}, lambda rules: rules.intake.inbound_debounce.get("irc") == 0.1),
-        ("messages.responsePrefix", "bot: ", lambda rules: rules.response_prefix == "bot: "),
         ("commands.ownerAllowFrom", ["telegram:1"], lambda rules: OWNER.user in rules.intake.owners),
         ("tools.resultMaxBytes", 4096, lambda rules: rules.tool_limits.result_chars == 4096),
         ("agents.list", [{"id": "ann"}, {"id": "bob", "default": True}], lambda rules: rules.default_agent == "bob"),

@@ -47,8 +47,8 @@ def _gateway(config: Config, reading: Reading) -> None:
     gateway = config.gateway
     if gateway.auth.mode == "password" and gateway.auth.password is None:
         reading.refuse(("gateway", "auth", "password"), "is missing, but gateway.auth.mode is password")
-    if gateway.tls.enabled and not (gateway.tls.cert_path and gateway.tls.key_path):
-        reading.refuse(("gateway", "tls"), "certPath and keyPath are needed when TLS is enabled")
+    if bool(gateway.tls.cert_path) != bool(gateway.tls.key_path):
+        reading.refuse(("gateway", "tls"), "certPath and keyPath belong together; with neither, a certificate is made")
     if gateway.bind != "loopback" and not gateway.tls.enabled:
         reading.warn(("gateway", "bind"), "others on the network can read what is sent; enable gateway.tls or stay on loopback")
 

@@ -242,7 +242,7 @@ def test_a_plugin_that_brings_a_json_schema_has_its_keys_checked() -> None:
         ({"agents": {"list": [{"id": "a"}, {"id": "a"}]}}, "agents.list[1].id"),
         ({"agents": {"list": [{"id": "a", "default": True}, {"id": "b", "default": True}]}}, "agents.list[1].default"),
         ({"gateway": {"auth": {"mode": "password"}}}, "gateway.auth.password"),
-        ({"gateway": {"tls": {"enabled": True}}}, "gateway.tls"),
+        ({"gateway": {"tls": {"enabled": True, "certPath": "/tmp/cert.pem"}}}, "gateway.tls"),
         ({"hooks": {"enabled": True}}, "hooks.token"),
         ({"messages": {"groupChat": {"mentionPatterns": ["("]}}}, "messages.groupChat.mentionPatterns[0]"),
         ({"agents": {"defaults": {"userTimezone": "Mars/Base"}}}, "agents.defaults.userTimezone"),
