@@ -11,7 +11,7 @@ import anyio.to_thread
 from ostiary.adapters.credentials import Credential, CredentialStore, Secret
 from ostiary.assembly.config import edit
 from ostiary.assembly.config.change import change, set_key
-from ostiary.assembly.config.explain import shown
+from ostiary.assembly.config.explain import explain, shown
 from ostiary.assembly.config.json_schema import export
 from ostiary.assembly.config.literals import literal_secrets, set_key_privately
 from ostiary.assembly.config.load import Loaded
@@ -145,6 +145,7 @@ class ConfigurationAtDesk:
             sources=[str(source.path) for source in loaded.sources],
             problem=str(problem) if problem is not None else "",
             generation=loaded.generation,
+            origins={each.path: each.origin for each in explain(loaded)},
         )
 
     def schema(self) -> ConfigSchema:

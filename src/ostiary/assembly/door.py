@@ -44,6 +44,14 @@ class Entrance:
     gate: Gate
     socket: LateSocket
     operations: Operations
+    place: "Place"
+
+
+@dataclass(slots=True)
+class Place:
+    """Where the gateway is reached; known once it listens."""
+
+    url: str = ""
 
 
 @asynccontextmanager
@@ -88,9 +96,10 @@ def _entrance(house: House, books: SharedGatewayDb, run_token: str) -> Entrance:
         return ui if ui.owns(path) else hooks.page(path)
 
     sockets: list[Socket] = []
+    place = Place()
 
     def make_socket() -> "Socket":
-        sockets.append(_socket(house, gate, books))
+        sockets.append(_socket(house, gate, books, place))
         return sockets[0]
 
     def people() -> tuple[int, int]:
@@ -110,7 +119,7 @@ def _entrance(house: House, books: SharedGatewayDb, run_token: str) -> Entrance:
         base=base,
         limits=limits,
     )
-    return Entrance(app=app, gate=gate, socket=socket, operations=operations)
+    return Entrance(app=app, gate=gate, socket=socket, operations=operations, place=place)
 
 
 def _pages(house: House, limits: Limits) -> Pages:
@@ -141,7 +150,7 @@ def _pages(house: House, limits: Limits) -> Pages:
     }
 
 
-def _socket(house: House, gate: Gate, books: SharedGatewayDb) -> "Socket":
+def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "Socket":
     from ostiary.assembly.desks import ConfigurationAtDesk, ModelsAtDesk, SessionsAtDesk
     from ostiary.gateway.auth.sockets import SocketDevices, SocketMemory, socket_gate
     from ostiary.gateway.methods.services import Services
@@ -176,7 +185,7 @@ def _socket(house: House, gate: Gate, books: SharedGatewayDb) -> "Socket":
             credentials=house.credentials,
             apply_loaded=house.apply,
         ),
-        devices=SocketDevices(gate.desk),
+        devices=SocketDevices(gate.desk, lambda: place.url),
         started_at=house.clock.now(),
     )
     return Socket(

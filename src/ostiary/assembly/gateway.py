@@ -74,6 +74,7 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
 
                 def ready(url: str) -> None:
                     run.announce(url, str(certificate.certificate) if certificate is not None else "")
+                    entrance.place.url = url
                     log.info("version %s listens at %s", __version__, url)
                     on_ready(url)
                     group.start_soon(entrance.socket.run)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 
 import anyio
+import anyio.to_thread
 
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.events import Event, Recorded
@@ -20,6 +21,7 @@ from ostiary.core.routing.feed import Feed
 from ostiary.core.sessions.session import Session, fold
 
 OPEN_SESSIONS = 512
+FOLDED_AT_ONCE = 2000
 OPEN_CHARACTERS = 64_000_000
 
 
@@ -120,12 +122,15 @@ class Sessions:
             loads.add(load)
             try:
                 events = await self.store.read(key)
+                # A long history is folded beside the loop: everybody else would wait for it.
+                is_long = len(events) > FOLDED_AT_ONCE
+                loaded = await anyio.to_thread.run_sync(fold, key, events) if is_long else fold(key, events)
             finally:
                 loads.discard(load)
                 if not loads:
                     self._loads.pop(key, None)
             if not load.is_stale and key not in self._open:
-                session = self._open[key] = fold(key, events)
+                session = self._open[key] = loaded
                 self._measure(session)
         self._open.move_to_end(key)
         self._shrink(key)

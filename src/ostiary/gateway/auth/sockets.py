@@ -42,8 +42,12 @@ def socket_gate(gate: Gate) -> Callable[[AsgiScope, Request, str], Awaitable[Adm
 class SocketDevices:
     """The desk for the `device.*` methods."""
 
-    def __init__(self, desk: DeviceDesk) -> None:
+    def __init__(self, desk: DeviceDesk, url: Callable[[], str] = str) -> None:
         self._desk = desk
+        self._url = url
+
+    async def link(self, by: AnyCaller) -> str:
+        return await self._desk.make_link(by, self._url())
 
     async def list(self, by: AnyCaller) -> DeviceList:
         found = self._desk.list(by)

@@ -1,7 +1,7 @@
 """Devices: letting them in, renewing their tokens, sending them away."""
 
 from ostiary.gateway.methods.services import Call, DeviceDesk, Services
-from ostiary.gateway.protocol.devices import Approve, DeviceList, OfDevice, OfRequest, Paired, Rotated
+from ostiary.gateway.protocol.devices import Approve, DeviceList, MakeLink, OfDevice, OfRequest, Paired, Rotated, SignInLink
 from ostiary.gateway.protocol.errors import MethodError
 from ostiary.gateway.protocol.registry import Method
 from ostiary.gateway.protocol.shape import Done, Nothing
@@ -37,6 +37,11 @@ async def revoke(call: Call[OfDevice]) -> Done:
     return Done()
 
 
+async def link(call: Call[MakeLink]) -> SignInLink:
+    """A one-time link that signs another browser in as the owner."""
+    return SignInLink(url=await _desk(call.services).link(call.caller))
+
+
 def _own_or_admin(call: Call[OfDevice]) -> None:
     is_own = bool(call.caller.device) and call.caller.device == call.params.id
     if not is_own and "admin" not in call.caller.scopes:
@@ -63,5 +68,6 @@ METHODS = (
         or_own=True,
         needs="devices",
     ),
+    Method("device.link", MakeLink, SignInLink, "admin", link, has_effect=True, keeps_result=False, needs="devices"),
     Method("device.revoke", OfDevice, Done, "admin", revoke, has_effect=True, or_own=True, needs="devices"),
 )

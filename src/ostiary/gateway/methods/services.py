@@ -105,6 +105,10 @@ class DeviceDesk(Protocol):
 
     async def revoke(self, device: str, by: Caller) -> None: ...
 
+    async def link(self, by: Caller) -> str:
+        """A link that signs one browser in, once."""
+        ...
+
 
 Deliver = Callable[[Address, str, str], Awaitable[None]]
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, field
 
 from ostiary.gateway.protocol.shape import Effect, Payload
 
@@ -10,7 +10,9 @@ Hash = Annotated[str, Meta(max_length=128, description="The one that was read; a
 
 
 class ConfigView(Payload):
-    """`config` is what is in force, `text` the file; in both, secrets are masked. `problem`: the file is not in force."""
+    """`config` is what is in force, `text` the file; in both, secrets are masked. `problem`: the file is not in force.
+
+    `origins` tells for every key by dotted path where its value comes from: file, posture or default."""
 
     hash: str
     config: dict[str, Any]
@@ -18,6 +20,7 @@ class ConfigView(Payload):
     sources: list[str]
     problem: str
     generation: int
+    origins: dict[str, str] = field(default_factory=dict)
 
 
 class ConfigSchema(Payload):

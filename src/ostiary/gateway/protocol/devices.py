@@ -58,6 +58,16 @@ class Paired(Payload):
     scopes: list[Scope]
 
 
+class MakeLink(Effect):
+    """A link that signs one more browser in."""
+
+
+class SignInLink(Payload):
+    """Good once, for ten minutes. The code stands behind the #, so it is sent to no server."""
+
+    url: str
+
+
 class Rotated(Payload):
     """Shown once: it replaces the old token at once."""
 

@@ -42,6 +42,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "device.pair.approve": {"id": "request", "idempotencyKey": KEY},
     "device.pair.reject": {"id": "request"},
     "device.token.rotate": {"id": "phone"},
+    "device.link": {"idempotencyKey": KEY},
     "device.revoke": {"id": "phone"},
 }
 
@@ -405,6 +406,7 @@ async def test_devices_are_listed_let_in_and_sent_away(tmp_path: Path) -> None:
         assert await client.call("device.pair.reject", {"id": "request"}) == {"ok": True}
         assert await code_of(client, "device.pair.reject", {"id": "none"}) == "NOT_FOUND"
         assert await client.call("device.revoke", {"id": "phone"}) == {"ok": True}
+        assert await client.call("device.link", {"idempotencyKey": "a-new-link"}) == {"url": "http://127.0.0.1:1/#k=once"}
         assert room.devices.revoked == ["phone"]
 
 
