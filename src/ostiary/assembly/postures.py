@@ -11,7 +11,7 @@ DEFAULT = "personal"
 
 POSTURES: Mapping[str, Mapping[str, Any]] = {
     "personal": {
-        "gateway": {"http": {"endpoints": {"chatCompletions": {"enabled": True}}}},
+        "gateway": {"http": {"endpoints": {"chatCompletions": {"enabled": True}, "responses": {"enabled": True}}}},
         "agents": {"defaults": {"compaction": {"atTokens": 60_000}}},
         "session": {"historyLimit": 50},
         "messages": {"inbound": {"debounceMs": 500}},

@@ -23,9 +23,11 @@ def openai_pages(desk: Desk, is_on: Callable[[str], bool]) -> Mapping[str, Mappi
 
     def page(names: Collection[str], needs: str, app: App) -> App:
         async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-            if not any(map(is_on, names)):
+            caller = caller_of(scope)
+            # The owner's own command line speaks through this page, too; what is switched off is the interface for programs.
+            if caller.kind != "run" and not any(map(is_on, names)):
                 raise ApiError(404, f"There is nothing at {scope['path'][:200]}.", code="not_found")
-            require(caller_of(scope), needs)
+            require(caller, needs)
             await app(scope, receive, send)
 
         return serve
