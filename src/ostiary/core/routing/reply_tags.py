@@ -62,7 +62,8 @@ class TagFilter:
         given.append(text[place : mark.start()])
         if mark[0] == "[" and not (self._fenced or self._inline):
             return self._bracket(text, mark.start(), given)
-        if mark[0][0] == "`" and mark.end() == len(text) and len(mark[0]) < _FENCE:
+        if mark[0][0] == "`" and mark.end() == len(text) and len(mark[0]) < _LONGEST_TAG:
+            # The run may go on, and how long it is decides what it means.
             self._held = mark[0]
             return len(text)
         if mark[0] == "\n":
