@@ -60,7 +60,7 @@ class Operations:
             self.readiness.stopping()
 
     def _watch(self) -> "AbstractAsyncContextManager[Watcher]":
-        return self._house.engine.watcher("")
+        return self._house.engine.watcher("", deltas=False)
 
     def _made(self) -> "Metrics":
         if self._metrics is None:

@@ -173,9 +173,9 @@ class Asking:
         text: str,
         stream: Literal["assistant", "thinking", "call"],
     ) -> None:
-        self._sessions.feed.show(
-            Delta(session=session, turn=job.turn, step=step, attempt=attempt, offset=offset, text=text, stream=stream)
-        )
+        feed = self._sessions.feed
+        if feed.is_watched(session):
+            feed.show(Delta(session=session, turn=job.turn, step=step, attempt=attempt, offset=offset, text=text, stream=stream))
 
 
 def _pin(pen: Pen, prepared: Prepared) -> None:

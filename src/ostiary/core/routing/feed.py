@@ -67,12 +67,13 @@ class Feed:
     def __init__(self) -> None:
         self._watchers: dict[str, set[Watcher]] = {}
         self._all: set[Watcher] = set()
+        self._of_events: set[Watcher] = set()
 
     @contextmanager
-    def watch(self, session: str, *, backlog: int = BACKLOG) -> Iterator[Watcher]:
-        """`session` empty watches every session."""
+    def watch(self, session: str, *, deltas: bool = True, backlog: int = BACKLOG) -> Iterator[Watcher]:
+        """`session` empty watches every session, and then without `deltas` its events alone."""
         watcher = Watcher(backlog)
-        group = self._watchers.setdefault(session, set()) if session else self._all
+        group = self._watchers.setdefault(session, set()) if session else self._all if deltas else self._of_events
         group.add(watcher)
         try:
             yield watcher
@@ -83,11 +84,14 @@ class Feed:
                 self._watchers.pop(session, None)
 
     def is_watched(self, session: str) -> bool:
+        """Whether somebody looks on while an answer is written: a delta that nobody sees need not be made."""
         return bool(self._all) or session in self._watchers
 
     def publish(self, events: Iterable[Recorded]) -> None:
         for event in events:
             self._put(event)
+            for watcher in self._of_events:
+                watcher.put(event)
 
     def show(self, delta: Delta) -> None:
         self._put(delta)

@@ -228,9 +228,9 @@ class Supervisor:
             yield watcher.__aiter__()
 
     @asynccontextmanager
-    async def watcher(self, session: str) -> AsyncIterator[Watcher]:
+    async def watcher(self, session: str, *, deltas: bool = True) -> AsyncIterator[Watcher]:
         """Like `watch`, for doors that join what is ready into one write; an empty name watches everything."""
-        with self._feed.watch(session) as watcher:
+        with self._feed.watch(session, deltas=deltas) as watcher:
             yield watcher
 
     async def answer_calls(self, session: SessionKey, outcomes: Sequence[ToolOutcome], *, by: Principal) -> int | None:

@@ -84,3 +84,13 @@ def test_nothing_is_left_of_watchers_that_went_away() -> None:
             assert feed.is_watched(f"s{number}")
     assert (feed._watchers, feed._all) == ({}, set())
     assert not feed.is_watched("s1")
+
+
+def test_who_wants_events_alone_gets_no_deltas_and_causes_none() -> None:
+    feed = Feed()
+    with feed.watch("", deltas=False) as observer:
+        assert not feed.is_watched("s1")
+        feed.show(Delta(session="s1", turn="t", step=1, attempt=1, offset=0, text="hi", stream="assistant"))
+        recorded = Recorded(session="s1", seq=1, turn="t", at=0.0, event=Reset(reason="x"))
+        feed.publish([recorded])
+        assert observer.take_ready() == [recorded]
