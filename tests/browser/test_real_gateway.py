@@ -158,6 +158,22 @@ async def test_a_picture_reaches_the_model(desk: Watched, model: Model) -> None:
     assert await picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 1
 
 
+async def test_every_file_of_a_message_is_there_after_a_reload_with_its_name_and_size(desk: Watched, model: Model) -> None:
+    model.begin("A dot and a list.")
+    picture = {"name": "dot.png", "mimeType": "image/png", "buffer": PNG}
+    text = {"name": "shopping list.txt", "mimeType": "text/plain", "buffer": b"milk\n" * 300}
+    await desk.page.set_input_files("input[type=file]", files=[picture, text])  # type: ignore[list-item]
+    await expect(desk.page.locator(".tray li.sent")).to_have_count(2)
+    await desk.say("What are these?")
+    await desk.answer("A dot and a list.")
+    await desk.page.reload()
+    await expect(desk.page.locator(".picture .file-name")).to_have_text("dot.png70 B")
+    await expect(desk.page.locator(".file .file-name")).to_have_text("shopping list.txt1 KB")
+    await expect(desk.page.locator(".bubble")).to_have_text("You: What are these?")
+    shown = desk.page.locator(".picture img")
+    assert await shown.evaluate("image => image.decode().then(() => image.naturalWidth)") == 1
+
+
 async def test_an_earlier_message_is_edited_into_a_branch(desk: Watched, model: Model) -> None:
     model.begin("First.", "Second.", "Another second.")
     await desk.say("One")

@@ -10,23 +10,27 @@ from typing import Literal
 
 from ostiary.contracts.content import AnswerPart, Image, Label, Message, UserPart
 from ostiary.contracts.identity import Principal
-from ostiary.contracts.messages import Address
+from ostiary.contracts.messages import Address, Attachment
 from ostiary.contracts.model import ToolSchema, Usage
 from ostiary.contracts.records import dataclass
 
 TurnStatus = Literal["completed", "failed", "aborted", "timeout"]
 ToolFate = Literal["done", "refused", "skipped", "interrupted", "unanswered"]
+ApprovalAnswer = Literal["allowed", "denied", "expired", "withdrawn"]
 WaitKind = Literal["approval", "client_tool", "child", "vault"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnInput:
-    """One accepted message as the turn saw it. `item` is its inbox row, 0 if it had none."""
+    """One accepted message as the turn saw it. `item` is its inbox row, 0 if it had none.
+
+    `parts` is what the model reads; `attachments` are the files that came with it, for people."""
 
     item: int
     parts: tuple[UserPart, ...]
     at: float
     sender: str = ""
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +112,44 @@ class ToolResulted:
     details: Mapping[str, object] = field(default_factory=dict)
     images: tuple[Image, ...] = ()
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAsked:
+    """A call waits for a person. `digest` covers tool, arguments and everything in `bound`; `layers` are those that ask.
+
+    `offers` are patterns a wider grant may be given by, the narrowest first. `deadline` is UTC seconds."""
+
+    approval: str
+    call_id: str
+    name: str
+    digest: str
+    layers: tuple[str, ...]
+    reason: str
+    deadline: float
+    bound: Mapping[str, str] = field(default_factory=dict)
+    offers: tuple[str, ...] = ()
+    label: Label | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAnswered:
+    """`by` is who answered, empty if nobody did. `grant` is the id of the wider grant that was given with it."""
+
+    approval: str
+    call_id: str
+    answer: ApprovalAnswer
+    by: str = ""
+    grant: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declassified:
+    """The owner vouches for everything said so far: the conversation's label begins anew from here."""
+
+    by: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +265,9 @@ Event = (
     | ModelAnswered
     | ToolIntended
     | ToolResulted
+    | ApprovalAsked
+    | ApprovalAnswered
+    | Declassified
     | TurnSuspended
     | TurnResumed
     | TurnEnded
@@ -244,6 +289,9 @@ KINDS: Mapping[str, type[Event]] = {
     "model.answered": ModelAnswered,
     "tool.intended": ToolIntended,
     "tool.resulted": ToolResulted,
+    "approval.asked": ApprovalAsked,
+    "approval.answered": ApprovalAnswered,
+    "session.declassified": Declassified,
     "turn.suspended": TurnSuspended,
     "turn.resumed": TurnResumed,
     "turn.ended": TurnEnded,

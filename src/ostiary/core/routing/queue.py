@@ -9,6 +9,7 @@ from ostiary.contracts.content import Image, Label, Text, Trust, UserPart
 from ostiary.contracts.errors import Busy
 from ostiary.contracts.events import TurnInput
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.messages import Attachment
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import InboxItem
 from ostiary.core.agent.job import Job
@@ -115,9 +116,13 @@ def input_of(item: InboxItem, text: str | None = None) -> TurnInput:
         if attachment.media_type.startswith("image/"):
             parts.append(Image(digest=attachment.digest, media_type=attachment.media_type, label=label))
         else:
-            note = f"[attached: {attachment.name}, {attachment.media_type}, {attachment.size} bytes]"
-            parts.append(Text(text=note, label=label))
-    return TurnInput(item=item.id, parts=tuple(parts), at=message.at, sender=str(message.sender))
+            parts.append(Text(text=note_of(attachment), label=label))
+    return TurnInput(item=item.id, parts=tuple(parts), at=message.at, sender=str(message.sender), attachments=message.attachments)
+
+
+def note_of(attachment: Attachment) -> str:
+    """What the model reads of a file that it cannot be shown."""
+    return f"[attached: {attachment.name}, {attachment.media_type}, {attachment.size} bytes]"
 
 
 def summarise(dropped: Sequence[InboxItem]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ostiary.contracts.content import AssistantMessage, Image, Message, Text, Thinking, ToolCall, ToolMessage, UserMessage
+from ostiary.contracts.content import AssistantMessage, Message, Text, Thinking, ToolCall, ToolMessage, UserMessage
 from ostiary.contracts.events import (
     Branched,
     Imported,
@@ -23,8 +23,9 @@ from ostiary.contracts.events import (
 from ostiary.contracts.model import Usage
 from ostiary.core.sessions.session import add_usage
 from ostiary.gateway.protocol import sessions
-from ostiary.gateway.protocol.chat import CallState, File, Input, Step, ToolUse, Turn, TurnState
-from ostiary.gateway.socket.narration import inputs_of, usage_of, words_of
+from ostiary.gateway.protocol.chat import CallState, Input, Step, ToolUse, Turn, TurnState
+from ostiary.gateway.socket.inputs import input_of_message, inputs_of
+from ostiary.gateway.socket.narration import usage_of, words_of
 
 NOTE = "note-"
 PAST = "past-"
@@ -158,7 +159,7 @@ def past_turns(messages: Iterable[Message], seq: int, at: float) -> list[_Open]:
         turn = turns[-1]
         match message:
             case UserMessage():
-                turn.inputs = [_said(message)]
+                turn.inputs = [input_of_message(message)]
             case AssistantMessage():
                 turn.steps.append(_past_step(message, len(turn.steps) + 1))
                 turn.reply = turn.steps[-1].text or turn.reply
@@ -167,14 +168,6 @@ def past_turns(messages: Iterable[Message], seq: int, at: float) -> list[_Open]:
                     call = turn._call(outcome.call_id, outcome.name)
                     call.state, call.result, call.is_error = "done", outcome.text, outcome.is_error
     return turns
-
-
-def _said(message: UserMessage) -> Input:
-    text = "\n".join(part.text for part in message.parts if isinstance(part, Text))
-    files = [
-        File(name="", media_type=part.media_type, digest=part.digest, size=0) for part in message.parts if isinstance(part, Image)
-    ]
-    return Input(text=text, attachments=files)
 
 
 def _past_step(message: AssistantMessage, number: int) -> Step:

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ostiary.contracts.content import Image, Text, Thinking
+from ostiary.contracts.content import Text, Thinking
 from ostiary.contracts.events import (
     Delta,
     ModelAnswered,
@@ -15,7 +15,6 @@ from ostiary.contracts.events import (
     ToolIntended,
     ToolResulted,
     TurnEnded,
-    TurnInput,
     TurnResumed,
     TurnStarted,
     TurnSuspended,
@@ -23,7 +22,6 @@ from ostiary.contracts.events import (
 from ostiary.contracts.model import Usage
 from ostiary.core.sessions.session import add_usage
 from ostiary.gateway.protocol import sessions
-from ostiary.gateway.protocol.chat import File, Input
 from ostiary.gateway.protocol.events import (
     Chat,
     ChatAnswered,
@@ -37,6 +35,7 @@ from ostiary.gateway.protocol.events import (
     ChatTool,
     ChatWaiting,
 )
+from ostiary.gateway.socket.inputs import inputs_of
 
 TURNS = 2000
 
@@ -150,20 +149,6 @@ def continues(earlier: ChatDelta, later: ChatDelta) -> bool:
         and earlier.stream == later.stream
         and earlier.offset + len(earlier.text) == later.offset
     )
-
-
-def inputs_of(inputs: Iterable[TurnInput]) -> list[Input]:
-    return [
-        Input(
-            text="\n".join(part.text for part in each.parts if isinstance(part, Text)),
-            attachments=[
-                File(name="", media_type=part.media_type, digest=part.digest, size=0)
-                for part in each.parts
-                if isinstance(part, Image)
-            ],
-        )
-        for each in inputs
-    ]
 
 
 def words_of(answered: ModelAnswered) -> tuple[str, str]:

@@ -300,7 +300,7 @@ export class Conversation {
     this.changed();
     const params = { key: this.key, text, ...directives };
     if (attachments.length) {
-      params.attachments = attachments.map(({ digest, name, mediaType, size }) => ({ digest, name, mediaType, size }));
+      params.attachments = attachments.filter((file) => file.digest).map(({ digest, name, mediaType, size }) => ({ digest, name, mediaType, size }));
     }
     try {
       const answer = await gateway.act("chat.send", params, { patienceMs: 10 * 60_000 });

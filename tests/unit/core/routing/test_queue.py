@@ -104,10 +104,12 @@ def test_pictures_are_pictures_and_other_files_are_named() -> None:
     )
     with_files = item(text="")
     with_files = replace(with_files, message=replace(with_files.message, attachments=files))
-    picture, note = input_of(with_files).parts
+    given = input_of(with_files)
+    picture, note = given.parts
     assert isinstance(picture, Image)
     assert isinstance(note, Text)
     assert note.text == "[attached: tax.pdf, application/pdf, 9 bytes]"
+    assert given.attachments == files
 
 
 def test_a_summary_names_every_message_shortly() -> None:

@@ -11,13 +11,19 @@ import { Work } from "./work.js";
 
 const SHOWN_IMAGES = /^image\/(png|jpeg|gif|webp)$/;
 
+/** History that was brought along knows a picture's bytes, but neither its name nor its size. */
+const FileName = ({ file }) => {
+  const name = file.name || (SHOWN_IMAGES.test(file.mediaType) ? "" : file.mediaType);
+  return (name || file.size > 0) && html`<span class="file-name"><span>${name}</span><small>${file.size ? bytes(file.size) : ""}</small></span>`;
+};
+
 export const Attachments = ({ files }) =>
   files?.length > 0 &&
   html`<div class="attached">
     ${files.map((file, i) =>
       SHOWN_IMAGES.test(file.mediaType) && file.digest
-        ? html`<a key=${i} class="picture" href=${blobAddress(file)} target="_blank" rel="noopener"><img src=${blobAddress(file)} alt=${file.name || "picture"} loading="lazy" /></a>`
-        : html`<a key=${i} class="file" href=${file.digest ? blobAddress(file) : undefined} target="_blank" rel="noopener"><${Icon} name="file" size=${16} /><span>${file.name || file.mediaType}</span><small>${file.size ? bytes(file.size) : ""}</small></a>`,
+        ? html`<a key=${i} class="picture" href=${blobAddress(file)} target="_blank" rel="noopener"><img src=${blobAddress(file)} alt=${file.name || "picture"} loading="lazy" /><${FileName} file=${file} /></a>`
+        : html`<a key=${i} class="file" href=${file.digest ? blobAddress(file) : undefined} target="_blank" rel="noopener" title=${file.name || undefined}><${Icon} name="file" size=${16} /><${FileName} file=${file} /></a>`,
     )}
   </div>`;
 
