@@ -24,6 +24,7 @@ OstiaryError
 │   │   └── ThinkingUnsupported   retry with a level of `supported`
 │   └── ModelMisconfigured   unknown provider or model, missing key: ask the owner
 ├── ToolError                becomes an error result the model reads
+├── SandboxUnavailable       nothing was run, and nothing will be without a fence: `hint` says what to install or allow
 ├── ChannelError
 │   ├── ChannelUnavailable   try again, honouring `retry_after`
 │   └── ChannelMisconfigured stop this channel, tell the owner
@@ -146,6 +147,10 @@ class ModelMisconfigured(ModelError):
 
 
 class ToolError(OstiaryError):
+    pass
+
+
+class SandboxUnavailable(OstiaryError):
     pass
 
 

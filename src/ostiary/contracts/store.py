@@ -219,6 +219,19 @@ class Tombstone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """An entry of the audit log (contracts.audit), in the unit of what it tells about. `detail` is plain data without
+    secrets. Gives its seq."""
+
+    at: float
+    kind: str
+    actor: str
+    subject: str
+    outcome: str
+    detail: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SaveSnapshot:
     """A cached fold up to `seq`; throwing it away loses nothing. `schema` names the fold's own version."""
 
@@ -243,6 +256,7 @@ Write = (
     | PutBlob
     | Put
     | Tombstone
+    | Audit
     | SaveSnapshot
 )
 
@@ -352,6 +366,10 @@ class Documents(Protocol):
 
     async def history(self, collection: str, path: str) -> tuple[DocumentVersion, ...]:
         """Oldest first, tombstones included."""
+        ...
+
+    async def changed_by(self, turn: str) -> tuple[DocumentVersion, ...]:
+        """Every version that this turn wrote, oldest first, tombstones included."""
         ...
 
     async def restore(self, collection: str, path: str, version: int, *, at: float, author: str) -> DocumentVersion:
