@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, FilePayload, expect
 
 from ostiary.kit.model_servers import Reply, Words
 from tests.browser.conftest import DESKTOP, Watched
@@ -160,9 +160,9 @@ async def test_a_picture_reaches_the_model(desk: Watched, model: Model) -> None:
 
 async def test_every_file_of_a_message_is_there_after_a_reload_with_its_name_and_size(desk: Watched, model: Model) -> None:
     model.begin("A dot and a list.")
-    picture = {"name": "dot.png", "mimeType": "image/png", "buffer": PNG}
-    text = {"name": "shopping list.txt", "mimeType": "text/plain", "buffer": b"milk\n" * 300}
-    await desk.page.set_input_files("input[type=file]", files=[picture, text])  # type: ignore[list-item]
+    picture = FilePayload(name="dot.png", mimeType="image/png", buffer=PNG)
+    text = FilePayload(name="shopping list.txt", mimeType="text/plain", buffer=b"milk\n" * 300)
+    await desk.page.set_input_files("input[type=file]", files=[picture, text])
     await expect(desk.page.locator(".tray li.sent")).to_have_count(2)
     await desk.say("What are these?")
     await desk.answer("A dot and a list.")

@@ -28,7 +28,7 @@ from ostiary.contracts.store import DeleteSession, SessionRecord
 from ostiary.core.routing.lanes import Lanes
 from ostiary.core.routing.supervisor import Supervisor
 from ostiary.core.sessions.pen import Sessions
-from ostiary.gateway.methods.services import Activity
+from ostiary.gateway.methods.services import Activity, Writing
 from ostiary.gateway.protocol.config import ConfigSchema, ConfigView
 from ostiary.gateway.protocol.models import Kind, Profile
 
@@ -52,6 +52,14 @@ class SessionsAtDesk:
                 waiting = turn.suspended.waiting_for if turn is not None and turn.suspended is not None else "client_tool"
             found[str(seat.key)] = Activity(running=seat.job is not None, waiting_for=waiting, queued=len(seat.waiting))
         return found
+
+    def writing(self, session: SessionKey) -> Writing | None:
+        seat = self.lanes.seat_of(session)
+        job = seat.job if seat is not None else None
+        if job is None or not job.shown:
+            return None
+        step, attempt = job.writing
+        return Writing(turn=job.turn, step=step, attempt=attempt, text=job.shown)
 
     async def save_record(self, record: SessionRecord) -> None:
         await self.engine.save_record(record)

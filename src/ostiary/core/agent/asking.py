@@ -121,7 +121,7 @@ class Asking:
             return await self._follow(job, asked, feed)
 
     async def _follow(self, job: Job, asked: Asked, feed: Callable[[str], Awaitable[None]] | None) -> Answered:
-        attempt, job.shown, job.tagged = 1, "", ""
+        attempt, job.shown, job.tagged, job.writing = 1, "", "", (asked.step, 1)
         name, signs = str(job.key), job.signs
         visible, tags = StreamFilter(), TagFilter()
         answered: Answered | None = None
@@ -143,6 +143,7 @@ class Asking:
                         continue
                     case Restarted():
                         attempt, job.shown, visible, tags = attempt + 1, "", StreamFilter(), TagFilter()
+                        job.writing = (asked.step, attempt)
                         self._show(name, job, asked.step, attempt, 0, "", "assistant")
                         if asked.blocks is not None:
                             asked.blocks.restart()

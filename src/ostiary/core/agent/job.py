@@ -50,7 +50,8 @@ class Job:
     """One turn being run. `batch` is None once the turn's start is recorded.
 
     `answers` is the channel's id of the message being answered, `tagged` the one that the answer names instead. `told` is what
-    has left of the step under way, None as long as nobody looked. `signs` show that somebody types."""
+    has left of the step under way, None as long as nobody looked. `signs` show that somebody types. `shown` is the answer being
+    written as far as it is there, `writing` its step and attempt."""
 
     key: SessionKey
     turn: str
@@ -70,6 +71,7 @@ class Job:
     tagged: str = ""
     told: Progress | None = None
     signs: TypingSigns | None = None
+    writing: tuple[int, int] = (0, 0)
 
     def stop(self, reason: str) -> None:
         self.stop_reason = reason

@@ -5,10 +5,10 @@ from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.store import Store
 from ostiary.gateway.methods.branching import place_of_turn
 from ostiary.gateway.methods.keys import begun, speakable
-from ostiary.gateway.methods.services import Call
+from ostiary.gateway.methods.services import Call, Services
 from ostiary.gateway.methods.sessions import context_window
 from ostiary.gateway.methods.turns import PAST, turns_of
-from ostiary.gateway.protocol.chat import GetHistory, History, Turn
+from ostiary.gateway.protocol.chat import GetHistory, History, Partial, Turn
 from ostiary.gateway.protocol.errors import MethodError
 from ostiary.gateway.protocol.registry import Method
 from ostiary.gateway.socket.narration import usage_of
@@ -16,6 +16,7 @@ from ostiary.gateway.socket.narration import usage_of
 _EVENTS_PER_TURN = 6
 _SMALLEST = 64
 _LARGEST = 4096
+_PARTIAL = 200_000
 
 
 async def get_history(call: Call[GetHistory]) -> History:
@@ -37,7 +38,20 @@ async def get_history(call: Call[GetHistory]) -> History:
         context_tokens=view.context_tokens,
         context_window=context_window(services, key, model),
         usage=usage_of(view.usage),
+        # Last, and without a pause before the answer leaves: the deltas that follow go on from here.
+        partial=_partial(services, key, turns) if not asked.before else None,
     )
+
+
+def _partial(services: Services, key: SessionKey, turns: list[Turn]) -> Partial | None:
+    """What is there of the answer under way; nothing of one that `turns` already holds whole."""
+    writing = services.sessions.writing(key) if services.sessions is not None else None
+    if writing is None:
+        return None
+    turn = next((turn for turn in turns if turn.id == writing.turn), None)
+    if turn is None or any(step.step == writing.step and step.usage is not None for step in turn.steps):
+        return None
+    return Partial(turn=writing.turn, step=writing.step, attempt=writing.attempt, text=writing.text[:_PARTIAL])
 
 
 async def newest_turns(store: Store, key: SessionKey, last: int, limit: int, before: str) -> tuple[list[Turn], bool]:

@@ -34,11 +34,25 @@ class Activity:
     queued: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """An answer that is being written, as far as it is there. Deltas of the same turn, step and attempt go on from its end."""
+
+    turn: str
+    step: int
+    attempt: int
+    text: str
+
+
 class SessionDesk(Protocol):
     """What the engine does to sessions besides contracts.engine.Controls. Raises StoreError."""
 
     def activity(self) -> Mapping[str, Activity]:
         """Of every session that is at something; the others are absent."""
+        ...
+
+    def writing(self, session: SessionKey) -> Writing | None:
+        """None while nothing of an answer is there."""
         ...
 
     async def save_record(self, record: SessionRecord) -> None: ...

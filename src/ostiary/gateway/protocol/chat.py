@@ -80,8 +80,19 @@ class GetHistory(Params):
     verbose: Verbosity = "on"
 
 
+class Partial(Payload):
+    """The answer that is being written, as far as it is there: `delta` events of the same step and attempt go on from its end.
+
+    Of a very long one only the beginning is given."""
+
+    turn: str
+    step: int
+    attempt: int
+    text: str
+
+
 class History(Payload):
-    """Oldest first. `more`: there are earlier ones in this conversation."""
+    """Oldest first. `more`: there are earlier ones in this conversation. `partial` is null unless an answer is being written."""
 
     turns: list[Turn]
     more: bool
@@ -90,6 +101,7 @@ class History(Payload):
     context_tokens: int
     context_window: int
     usage: Usage
+    partial: Partial | None = None
 
 
 class Attached(Params):

@@ -230,6 +230,7 @@ export class Conversation {
       turn.rev = (this.turns.find((t) => t.id === turn.id)?.rev ?? 0) + 1;
       const old = streaming.get(turn.id);
       if (old && !isOver(turn)) turn.steps = mergeSteps(turn.steps, old.steps);
+      if (history.partial?.turn === turn.id && !isOver(turn)) addDelta(stepOf(turn, history.partial.step), { ...history.partial, offset: 0 });
     }
     const first = fresh[0]?.id;
     const at = this.turns.findIndex((t) => t.id === first);
