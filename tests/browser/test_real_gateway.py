@@ -141,6 +141,19 @@ async def test_a_new_conversation_is_listed_while_its_first_answer_is_written(de
     await expect(desk.page.locator(".session .dot.live")).to_have_count(0)
 
 
+async def test_a_page_reloaded_in_the_middle_of_an_answer_shows_what_is_there_and_goes_on(desk: Watched, model: Model) -> None:
+    first, second = model.gate(), model.gate()
+    model.begin(Reply(parts=(Words(pieces=("The first half, ", "the second, ", "the end.")),), holds={2: first, 3: second}))
+    await desk.say("Tell me")
+    await expect(desk.page.locator(".answer.live .prose")).to_have_text("The first half,")
+    await desk.page.reload()
+    await expect(desk.page.locator(".answer.live .prose")).to_have_text("The first half,")
+    model.release(first)
+    await expect(desk.page.locator(".answer.live .prose")).to_have_text("The first half, the second,")
+    model.release(second)
+    await desk.answer("The first half, the second, the end.")
+
+
 async def test_commands_are_answered_by_the_house(desk: Watched) -> None:
     await desk.say("/status")
     await expect(desk.page.locator(".command-card")).to_contain_text("kit/kit-1")

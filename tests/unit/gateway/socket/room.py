@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from ostiary.adapters.store.sqlite import SqliteStore, open_store
-from ostiary.contracts.content import Label, Trust
+from ostiary.assembly.desks import SessionsAtDesk
 from ostiary.contracts.errors import Conflict, UnknownSession
-from ostiary.contracts.events import Noted
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import UserId
 from ostiary.contracts.model import ModelRef
-from ostiary.contracts.store import DeleteSession, SessionRecord
 from ostiary.core.routing.supervisor import Supervisor
 from ostiary.gateway.auth import ALL_SCOPES, Caller
-from ostiary.gateway.methods.services import Activity, Services
+from ostiary.gateway.methods.services import Services
 from ostiary.gateway.protocol.config import ConfigSchema, ConfigView
 from ostiary.gateway.protocol.devices import DeviceList, KnownDevice, Paired
 from ostiary.gateway.protocol.errors import MethodError
@@ -36,7 +35,6 @@ from ostiary.kit.models import ScriptedModel, say
 KEY = bytes(range(32))
 MAIN = "agent:main:main"
 OWNER = Principal(user=UserId(channel="api", stable_id="token"), role="owner")
-_OWNER_LABEL = Label(trust=Trust.OWNER)
 
 
 class Refusal(Exception):
@@ -60,32 +58,6 @@ class Memory:
 
     async def keep(self, caller: str, key: str, remembered: Remembered, *, expires_at: float) -> None:
         self.kept[caller, key] = remembered
-
-
-class Sessions:
-    """The engine's own sessions, as a desk."""
-
-    def __init__(self, engine: Supervisor, store: SqliteStore) -> None:
-        self._engine = engine
-        self._store = store
-
-    def activity(self) -> dict[str, Activity]:
-        seats = self._engine._lanes._seats.values()
-        return {str(seat.key): Activity(running=seat.job is not None, waiting_for="", queued=len(seat.waiting)) for seat in seats}
-
-    async def save_record(self, record: SessionRecord) -> None:
-        await self._engine.save_record(record)
-
-    async def delete(self, session: SessionKey, *, by: Principal) -> None:
-        await self._engine.stop(session, by=by)
-        await self._store.commit([DeleteSession(key=session)])
-        self._engine._sessions.forget(session)
-
-    async def note(self, session: SessionKey, text: str, *, by: Principal) -> int:
-        async with self._engine._sessions.pen(session) as pen:
-            pen.add(Noted(text=text, by=str(by.user), label=_OWNER_LABEL))
-            await pen.commit()
-            return pen.session.seq
 
 
 class Models:
@@ -207,6 +179,13 @@ class Room:
         line = Line(**more)
         self.group.start_soon(line.run, self.socket)
         return line
+
+    async def until_written(self, text: str) -> None:
+        """Until that much of the answer in the main session is there, whether somebody looks on or not."""
+        assert self.services.sessions is not None
+        with anyio.fail_after(5):
+            while (written := self.services.sessions.writing(SessionKey("main", "main"))) is None or written.text != text:
+                await anyio.lowlevel.checkpoint()
 
     async def client(self, scopes: Sequence[str] = tuple(sorted(ALL_SCOPES)), **more: Any) -> "Client":
         line = await self.dial()
@@ -358,8 +337,8 @@ async def open_room(tmp_path: Path, *steps: Any, limits: SocketLimits | None = N
         async with open_house(house) as engine, anyio.create_task_group() as group:
             services = Services(
                 engine=engine, store=store, catalogue=house.catalogue, clock=clock, version="1.2.3", started_at=clock.now(),
-                facts=lambda: {"home": "/home/test", "generation": 7}, sessions=Sessions(engine, store), models=models,
-                config=config, devices=devices,
+                facts=lambda: {"home": "/home/test", "generation": 7}, models=models, config=config, devices=devices,
+                sessions=SessionsAtDesk(engine=engine, sessions=engine._sessions, lanes=engine._lanes),
             )  # fmt: skip
             socket = Socket(
                 replace(services, **more),

@@ -5,9 +5,10 @@ from typing import Any
 
 import anyio
 
+from ostiary.contracts.model import Restarted
 from ostiary.contracts.tool import ToolResult
 from ostiary.gateway.protocol.frames import event_head
-from ostiary.kit.models import call, say
+from ostiary.kit.models import Step, call, say
 from tests.unit.core.engines import Tool
 from tests.unit.gateway.socket.room import MAIN, Client, Room, open_room
 
@@ -94,6 +95,57 @@ async def test_a_turn_that_fails_is_told_as_an_error(tmp_path: Path) -> None:
         assert await client.call("chat.abort", {"key": MAIN}) == {"turns": 1, "queued": 0}
         error = await client.event("chat", state="error")
         assert (error["status"], error["partial"]) == ("aborted", "Hel")
+
+
+async def test_who_connects_in_the_middle_of_an_answer_is_given_what_is_there_of_it(tmp_path: Path) -> None:
+    first, second = anyio.Event(), anyio.Event()
+    answer = say("Hel").held(first).then(say("lo,").held(second)).then(say(" world."))
+    async with open_room(tmp_path, answer) as room:
+        sender = await room.client()
+        await sender.call("chat.history", {"key": MAIN})
+        await said(sender)
+        await sender.event("chat", state="delta")
+        sender.line.hang_up()
+        with anyio.fail_after(5):
+            await sender.line.over.wait()
+        # Nobody looks on while this is written.
+        first.set()
+        await room.until_written("Hello,")
+        late = await room.client()
+        history = await late.call("chat.history", {"key": MAIN})
+        assert history["turns"][-1]["status"] == "running"
+        assert history["partial"] == {"turn": history["turns"][-1]["id"], "step": 1, "attempt": 1, "text": "Hello,"}
+        second.set()
+        delta = await late.event("chat", state="delta")
+        assert (delta["offset"], delta["text"], delta["attempt"]) == (len("Hello,"), " world.", 1)
+        await late.event("chat", state="final")
+        assert (await late.call("chat.history", {"key": MAIN}))["partial"] is None
+
+
+async def test_a_second_attempt_voids_what_was_there_of_the_first(tmp_path: Path) -> None:
+    hold = anyio.Event()
+    again = Step(events=(Restarted(model="kit/other", reason="cut"),))
+    async with open_room(tmp_path, say("Wrong").then(again).then(say("Right").held(hold))) as room:
+        client = await room.client()
+        await said(client)
+        await room.until_written("Right")
+        partial = (await client.call("chat.history", {"key": MAIN}))["partial"]
+        assert (partial["attempt"], partial["text"]) == (2, "Right")
+        hold.set()
+
+
+async def test_an_answer_that_is_there_whole_is_not_given_as_a_part(tmp_path: Path) -> None:
+    hold = anyio.Event()
+    tools = {"probe": Tool("probe")}
+    async with open_room(tmp_path, say("Let me look.").then(call("probe")), say("x").after(hold), tools=tools) as room:
+        client = await room.client()
+        await client.call("chat.history", {"key": MAIN})
+        await said(client)
+        await client.event("chat", state="tool", phase="ended")
+        history = await client.call("chat.history", {"key": MAIN})
+        assert history["turns"][-1]["steps"][0]["text"] == "Let me look."
+        assert history["partial"] is None
+        hold.set()
 
 
 async def test_who_connects_in_the_middle_of_a_turn_is_told_its_whole_use(tmp_path: Path) -> None:
