@@ -32,6 +32,22 @@ def pour(connection: socket.socket, piece: bytes, times: int) -> int:
     return times
 
 
+def drip(connection: socket.socket, most: int) -> bytes:
+    """A byte whenever nothing has come for a moment, until the other side has answered and closed; gives what it said."""
+    connection.settimeout(0.05)
+    answer = b""
+    for _ in range(most):
+        try:
+            piece = connection.recv(65_536)
+        except TimeoutError:
+            connection.sendall(b" ")
+            continue
+        if not piece:
+            return answer
+        answer += piece
+    raise AssertionError("it was never cut off")
+
+
 @pytest.mark.proves("J1")
 def test_a_declared_length_beyond_the_limit_is_refused_at_once(gateway: Gateway) -> None:
     with connect(gateway) as connection:
@@ -97,6 +113,18 @@ def test_silent_connections_do_not_stop_others(gateway: Gateway, model: Model) -
     finally:
         for connection in silent:
             connection.close()
+
+
+@pytest.mark.proves("J3")
+def test_a_body_that_drips_is_cut_off_at_the_limit(home: Home, model: Model) -> None:
+    home.configure(home.file.read_text().replace('"drainSeconds": 1', '"drainSeconds": 1, "bodyTimeoutMs": 300'))
+    with home.up() as gateway, connect(gateway) as connection:
+        connection.sendall(request(POST, BEARER, "Content-Length: 1000", method="POST"))
+        answer = drip(connection, 999)
+        assert status_of(answer) == 408
+        assert b"request_timeout" in answer
+        assert gateway.call("GET", "/healthz").status == 200
+    assert not model.requests
 
 
 @pytest.mark.proves("J4")

@@ -78,7 +78,7 @@ def check_token(house: House) -> None:
 
 def _entrance(house: House, books: SharedGatewayDb, run_token: str) -> Entrance:
     config = house.newest.live.current.config
-    limits = Limits(body_bytes=config.gateway.max_body_bytes)
+    limits = Limits(body_bytes=config.gateway.max_body_bytes, body_seconds=config.gateway.body_timeout_ms / 1000)
     gate = Gate(
         house.token,
         limits,

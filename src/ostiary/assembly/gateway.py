@@ -90,6 +90,7 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
                     on_ready=ready,
                     drain_seconds=config.gateway.drain_seconds,
                     max_frame=config.gateway.max_payload_bytes,
+                    ping_seconds=config.gateway.ping_interval_ms / 1000,
                 )
         group.cancel_scope.cancel()
 

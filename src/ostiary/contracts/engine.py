@@ -45,7 +45,7 @@ class Submission:
 class Outcome:
     """How the turn that took a message ended, or that it waits for `calls` to be answered by the client.
 
-    `stop` is why the model's last answer ended (stop, length, refusal, ...)."""
+    `stop` is why the model's last answer ended (stop, length, refusal, ...). `retry_after` is as in TurnEnded."""
 
     turn: str
     session: SessionKey
@@ -57,6 +57,7 @@ class Outcome:
     stop: str = ""
     reason: str = ""
     error_kind: str = ""
+    retry_after: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -170,13 +170,15 @@ class TurnResumed:
 class TurnEnded:
     """`partial` is the answer as far as it was shown when the turn was cut short. `reply` is what people were told.
 
-    `error_kind` is the stable word of the error that ended it (rate_limit, context_overflow, ...)."""
+    `error_kind` is the stable word of the error that ended it (rate_limit, context_overflow, ...). `retry_after`: in so many
+    seconds the same may succeed, 0 if nobody knows."""
 
     status: TurnStatus
     reason: str = ""
     error_kind: str = ""
     partial: str = ""
     reply: str = ""
+    retry_after: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,7 +323,9 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delta:
-    """A piece of an answer being written. Never journaled; a higher `attempt` voids the lower ones."""
+    """A piece of an answer being written, or a word of progress from a tool (`call` says which call's).
+
+    Never journaled; a higher `attempt` voids the lower ones."""
 
     session: str
     turn: str
@@ -330,6 +334,7 @@ class Delta:
     offset: int
     text: str
     stream: Literal["assistant", "thinking", "call", "tool"]
+    call: str = ""
 
 
 Shown = Recorded | Delta

@@ -6,6 +6,8 @@ Sizes and times of bodies are bounded where they are read. A socket passes the s
 import logging
 from collections.abc import Callable, Mapping
 
+import anyio
+
 from ostiary.contracts.errors import OstiaryError
 from ostiary.contracts.identity import SessionKey
 from ostiary.core.routing.scopes import api_scope
@@ -15,6 +17,7 @@ from ostiary.gateway.errors import ApiError, from_error
 from ostiary.gateway.limits import Limits
 
 _log = logging.getLogger(__name__)
+_LAST_WORDS_SECONDS = 2.0
 
 Pages = Mapping[str, Mapping[str, App]]
 """Path, method, page. A path that ends with `*` stands for all that begin like it."""
@@ -73,6 +76,10 @@ class Door:
             await _refuse(receive, answered, error)
         except OstiaryError as error:
             await _refuse(receive, answered, from_error(error))
+        except anyio.get_cancelled_exc_class():
+            # The server stops and waits no longer. This is the outermost place of the request: nobody is left to tell.
+            with anyio.move_on_after(_LAST_WORDS_SECONDS, shield=True):
+                await _refuse(receive, answered, ApiError(503, "The gateway stops.", code="gateway_stopping", retry_after=5))
         except Exception:  # noqa: BLE001
             # The boundary: a bug ends its own request, is written down, and tells the caller nothing of the inside.
             _log.exception("request failed: %s", scope["path"])

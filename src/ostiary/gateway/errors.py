@@ -1,7 +1,12 @@
 """Errors in the shape OpenAI's clients read: `{"error": {"message", "type", "param", "code"}}`."""
 
+import math
+
 from ostiary.contracts.engine import Outcome
 from ostiary.contracts.errors import BadInput, Busy, NotAllowed, OstiaryError, StoreUnavailable, UnknownSession
+
+# What a provider that limits the rate, but not for how long, is given: seconds.
+_UNTOLD_WAIT = 60
 
 _TYPES = {
     400: "invalid_request_error",
@@ -32,10 +37,20 @@ _OUTCOMES = {
 
 
 class ApiError(Exception):
-    """An answer that is a refusal. `param` is the JSON path of what was wrong; `is_early`: the caller is still sending."""
+    """An answer that is a refusal. `param` is the JSON path of what was wrong; `is_early`: the caller is still sending.
+
+    `is_repeatable`: the same request again does nothing twice."""
 
     def __init__(
-        self, status: int, message: str, *, code: str = "", param: str = "", retry_after: int = 0, is_early: bool = False
+        self,
+        status: int,
+        message: str,
+        *,
+        code: str = "",
+        param: str = "",
+        retry_after: int = 0,
+        is_early: bool = False,
+        is_repeatable: bool = False,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -44,6 +59,7 @@ class ApiError(Exception):
         self.param = param
         self.retry_after = retry_after
         self.is_early = is_early
+        self.is_repeatable = is_repeatable
 
     def body(self) -> dict[str, dict[str, str | None]]:
         return {
@@ -85,4 +101,5 @@ def from_outcome(outcome: Outcome) -> ApiError:
     kind = outcome.error_kind or ("timeout" if outcome.status == "timeout" else "")
     status, code = _OUTCOMES.get(kind, (500, kind or "turn_failed"))
     said = outcome.text if outcome.status == "failed" else outcome.reason
-    return ApiError(status, said or outcome.reason or "The turn failed.", code=code)
+    wait = math.ceil(outcome.retry_after) or (_UNTOLD_WAIT if status == 429 else 0)
+    return ApiError(status, said or outcome.reason or "The turn failed.", code=code, retry_after=wait)

@@ -87,9 +87,11 @@ async def serve(
     on_ready: Callable[[str], None] = lambda url: None,
     drain_seconds: int = 5,
     max_frame: int = 1_048_576,
+    ping_seconds: float = 30.0,
 ) -> None:
-    """Serve `app` until cancelled; requests under way then get `drain_seconds` to end.
+    """Serve `app` until cancelled; requests under way then get `drain_seconds` to end, and are cancelled.
 
+    A socket is asked every `ping_seconds` whether its peer is there, and dropped if no answer comes within as many.
     `on_ready` is told the address once connections are accepted. Raises BadInput if the address cannot be had.
     """
     listener = bind(host, port)
@@ -102,7 +104,8 @@ async def serve(
         ws=socket_wire,  # type: ignore[arg-type]
         ws_max_size=max_frame,
         ws_per_message_deflate=False,
-        ws_ping_interval=None,
+        ws_ping_interval=ping_seconds,
+        ws_ping_timeout=ping_seconds,
         loop="none",
         lifespan="off",
         interface="asgi3",

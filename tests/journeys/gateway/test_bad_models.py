@@ -191,6 +191,16 @@ def test_a_rate_limit_is_told_as_such(home: Home, model: Model) -> None:
     with home.up() as gateway:
         answer = gateway.say("hi", "ada")
     assert (answer.status, answer.code) == (429, "rate_limit_exceeded")
+    assert answer.headers["retry-after"] == "60"
+
+
+def test_a_rate_limit_tells_how_long_the_provider_wants_to_be_left_alone(home: Home, model: Model) -> None:
+    model.begin(Failure(kind="rate", headers={"Retry-After": "432"}))
+    with home.up() as gateway:
+        first, second = gateway.say("hi", "ada"), gateway.say("hi", "bob")
+    assert [(each.status, len(model.requests)) for each in (first, second)] == [(429, 1), (429, 1)]
+    assert first.headers["retry-after"] == "432"
+    assert 400 < int(second.headers["retry-after"]) <= 432
 
 
 def test_an_empty_answer_ends_the_turn(wide: Gateway, model: Model) -> None:

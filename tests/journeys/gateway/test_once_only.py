@@ -3,6 +3,8 @@
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from ostiary.kit.model_servers import Reply, Words
 from tests.journeys.gateway.house import Gateway, Home, finished, said, until
 from tests.journeys.gateway.model import Model
@@ -139,6 +141,57 @@ def test_stopping_lets_a_running_turn_finish_and_answers_it(home: Home, model: M
         connection.close()
         assert gateway.end() == 0
     assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_request_cut_off_by_stopping_is_told_how_to_get_its_answer(home: Home, model: Model, stream: bool) -> None:
+    gate = model.gate()
+    model.begin(Reply(parts=(Words(pieces=("never", "!")),), holds={1: gate}), "The whole answer.")
+    body, key = said("hi", stream=stream), {"Idempotency-Key": "key"}
+    with home.up() as gateway:
+        connection = gateway.open("POST", "/v1/chat/completions", body, key)
+        model.wait_asked()
+        gateway.terminate()
+        answer = finished(connection.getresponse())
+        connection.close()
+        assert gateway.end() == 0
+    assert (answer.status, answer.code, answer.headers["retry-after"]) == (503, "gateway_stopping", "5")
+    assert answer.headers["x-should-retry"] == "true"
+    assert "the turn goes on" in answer.error
+    assert "the same Idempotency-Key" in answer.error
+    with home.up() as gateway:
+        assert gateway.call("POST", "/v1/chat/completions", body, key).text == "The whole answer."
+    model.release(gate)
+    assert "Traceback" not in (home.path / "logs" / "ostiary.log").read_text()
+
+
+def test_a_request_without_a_key_that_is_cut_off_is_told_not_to_ask_again(home: Home, model: Model) -> None:
+    gate = model.gate()
+    model.begin(Reply(parts=(Words(pieces=("never", "!")),), holds={1: gate}), "The whole answer.")
+    with home.up() as gateway:
+        connection = gateway.open("POST", "/v1/chat/completions", said("hi"))
+        model.wait_asked()
+        gateway.terminate()
+        answer = finished(connection.getresponse())
+        connection.close()
+    assert (answer.status, answer.headers["x-should-retry"]) == (503, "false")
+    assert "would begin another" in answer.error
+    model.release(gate)
+
+
+def test_a_stream_cut_off_by_stopping_ends_with_the_reason(home: Home, model: Model) -> None:
+    gate = model.gate()
+    model.begin(Reply(parts=(Words(pieces=("half ", "never")),), holds={2: gate}), "whole")
+    with home.up() as gateway:
+        connection = gateway.open("POST", "/v1/chat/completions", said("hi", "ada", stream=True))
+        response = connection.getresponse()
+        first = response.readline()
+        gateway.terminate()
+        rest = response.read()
+        connection.close()
+    assert b"half" in first + rest
+    assert b"gateway_stopping" in rest
+    model.release(gate)
 
 
 def test_a_stuck_model_is_left_to_the_next_start(home: Home, model: Model) -> None:

@@ -33,15 +33,15 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def serving(
-    tmp_path: Path, *steps: Any, limits: SocketLimits | None = None, port: int = 0, **more: Any
+    tmp_path: Path, *steps: Any, limits: SocketLimits | None = None, ping_seconds: float = 30.0, **more: Any
 ) -> AsyncIterator[Served]:
     limits = limits or SocketLimits()
     async with open_room(tmp_path, *steps, limits=limits, **more) as room:
         listener = bind("127.0.0.1", 0)
         config = uvicorn.Config(
             room.socket, http="httptools", ws=socket_wire, ws_max_size=limits.max_payload, ws_per_message_deflate=False,  # type: ignore[arg-type]
-            ws_ping_interval=None, loop="none", lifespan="off", interface="asgi3", log_config=None, access_log=False,
-            timeout_graceful_shutdown=3,
+            ws_ping_interval=ping_seconds, ws_ping_timeout=ping_seconds, loop="none", lifespan="off", interface="asgi3",
+            log_config=None, access_log=False, timeout_graceful_shutdown=3,
         )  # fmt: skip
         server = _Server(config)
         async with anyio.create_task_group() as group:

@@ -98,6 +98,30 @@ async def test_a_client_that_stops_reading_is_cut_off_within_its_bound(tmp_path:
         await raw.aclose()
 
 
+async def test_a_peer_that_answers_no_ping_is_dropped_and_one_that_does_stays(tmp_path: Path) -> None:
+    async with serving(tmp_path, ping_seconds=1.0) as served, connect(served.url, token="tok") as answering:
+        silent = await connected(served.port)
+        assert len(served.room.socket.hub.audience.everybody) == 2
+        assert await silent.closed() == 1011
+        with anyio.fail_after(5):
+            while len(served.room.socket.hub.audience.everybody) > 1:
+                await anyio.lowlevel.checkpoint()
+        assert (await answering.call("health"))["ok"]
+        await silent.aclose()
+
+
+async def test_a_peer_that_is_gone_without_a_word_is_forgotten_although_bytes_wait_for_it(tmp_path: Path) -> None:
+    async with serving(tmp_path, ping_seconds=0.2) as served:
+        raw = await connected(served.port)
+        (connection,) = served.room.socket.hub.audience.everybody
+        # More than the kernel takes for somebody who does not read: closing in order would wait for it to go.
+        connection.outgoing.frame(b'"%b"' % (b"x" * 8_000_000))
+        with anyio.fail_after(10):
+            while served.room.socket.hub.audience.everybody:
+                await anyio.lowlevel.checkpoint()
+        await raw.aclose()
+
+
 async def test_made_up_bytes_break_nothing_but_their_own_connection(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         chance = random.Random(7)

@@ -135,7 +135,11 @@ class Fallback:
                         break
                     repeats -= 1
                     await self._clock.sleep(pause)
-        raise _nobody_answered(tried)
+        error = _nobody_answered(tried)
+        if isinstance(error, ModelRateLimited):
+            # Whoever asks again sooner finds the same profiles still blocked.
+            error.retry_after = self._soonest(request) or error.retry_after
+        raise error
 
     async def _attempt(self, request: ModelRequest, ref: ModelRef, profile: Profile) -> AsyncGenerator[ModelEvent, None]:
         supported = self._thinking.get(ref)
@@ -190,6 +194,11 @@ class Fallback:
         if found or not self._keyless(ref.provider):
             return found
         return (self._profiles.without_key(ref.provider),)
+
+    def _soonest(self, request: ModelRequest) -> float:
+        """Seconds until somebody of the choice may be asked again."""
+        refs = (request.choice.primary, *request.choice.fallbacks)
+        return min((candidate.wait for ref in refs for candidate in self._candidates(ref, request)), default=0.0)
 
     def _blame(self, profile: Profile, error: ModelError, before: list[_Try]) -> None:
         """One turn costs a profile one step of cooldown, however many models it was tried with."""

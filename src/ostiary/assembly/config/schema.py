@@ -94,11 +94,21 @@ class Gateway:
     )
     trusted_proxies: tuple[str, ...] = key((), "Addresses whose X-Forwarded-For is believed.", advanced=True)
     max_body_bytes: int = key(10_485_760, "A larger request is refused.", minimum=1024, maximum=1_073_741_824)
+    body_timeout_ms: int = key(
+        30_000, "A request whose body takes longer to arrive is refused.", minimum=100, maximum=600_000, advanced=True
+    )
     max_payload_bytes: int = key(
         1_048_576, "A larger WebSocket frame closes the socket.", minimum=1024, maximum=104_857_600, advanced=True
     )
     max_buffered_bytes: int = key(1_048_576, "A slower client is dropped.", minimum=1024, maximum=104_857_600, advanced=True)
     tick_interval_ms: int = key(30_000, "How often clients get a sign of life.", minimum=1000, maximum=600_000, advanced=True)
+    ping_interval_ms: int = key(
+        30_000,
+        "How often a socket is asked whether its client is still there. One that does not answer in the same time is dropped.",
+        minimum=100,
+        maximum=600_000,
+        advanced=True,
+    )
     drain_seconds: int = key(20, "How long stopping waits for running turns.", minimum=0, maximum=3600)
 
 

@@ -3,7 +3,7 @@
 import logging
 
 from ostiary.contracts.content import Text
-from ostiary.contracts.errors import ModelError
+from ostiary.contracts.errors import ModelError, ModelRateLimited
 from ostiary.contracts.events import ToolFate, TurnEnded, TurnStatus
 from ostiary.contracts.store import MarkInbox, MarkTurn, SaveSession, SessionRecord
 from ostiary.core.agent.blocks import Blocks, shown_of
@@ -23,7 +23,16 @@ class Ending:
         self._blocks = blocks
 
     def end(
-        self, pen: Pen, job: Job, turn: Turn, status: TurnStatus, reason: str, *, error_kind: str = "", hint: str = ""
+        self,
+        pen: Pen,
+        job: Job,
+        turn: Turn,
+        status: TurnStatus,
+        reason: str,
+        *,
+        error_kind: str = "",
+        hint: str = "",
+        retry_after: float = 0.0,
     ) -> None:
         session, partial = pen.session, "" if status == "completed" else shown_of(job)
         reply = closing_reply(turn, status, reason, hint=hint, notices=tuple(job.notices), partial=partial)
@@ -32,7 +41,9 @@ class Ending:
             reply, job.tagged = tagged.text, tagged.reply_to or job.tagged
         if reply and status == "completed":
             reply += usage_footer(session.settings.get("usage", ""), turn.usage)
-        ended = TurnEnded(status=status, reason=reason, error_kind=error_kind, partial=partial, reply=reply)
+        ended = TurnEnded(
+            status=status, reason=reason, error_kind=error_kind, partial=partial, reply=reply, retry_after=retry_after
+        )
         pen.add(ended, turn=turn.id)
         if status != "completed":
             log.info("%s of %s %s %s", turn.id, job.key, status, error_kind)
@@ -49,7 +60,8 @@ class Ending:
         async with self._sessions.pen(job.key) as pen:
             turn = pen.session.turn
             if turn is not None and turn.id == job.turn:
-                self.end(pen, job, turn, "failed", str(error), error_kind=error.kind, hint=error.hint)
+                wait = error.retry_after or 0.0 if isinstance(error, ModelRateLimited) else 0.0
+                self.end(pen, job, turn, "failed", str(error), error_kind=error.kind, hint=error.hint, retry_after=wait)
                 await pen.commit()
 
     async def end_early(self, job: Job, status: TurnStatus, reason: str, *, fate: ToolFate = "interrupted") -> None:

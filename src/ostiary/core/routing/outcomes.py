@@ -35,6 +35,7 @@ def outcome_of(key: SessionKey, turn: Turn) -> Outcome:
         stop=stop,
         reason=ended.reason,
         error_kind=ended.error_kind,
+        retry_after=ended.retry_after,
     )
 
 

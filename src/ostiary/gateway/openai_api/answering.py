@@ -18,8 +18,8 @@ from ostiary.gateway.openai_api.submission import Turn, wire_call_id
 
 _STOP_SECONDS = 10.0
 _LAST_EVENTS_SECONDS = 0.05
-# What was accepted has run or runs: a client that simply asks again would have it done twice.
-_NO_RETRY: tuple[Header, ...] = ((b"x-should-retry", b"false"),)
+_LAST_WORDS_SECONDS = 2.0
+_RESTART_SECONDS = 5
 
 
 class Form(Protocol):
@@ -46,22 +46,30 @@ class Exchange:
         """Raises ApiError or OstiaryError if nothing was accepted."""
         cancels = header(scope, b"x-ostiary-cancel-on-disconnect").lower() == "true"
         leaves = _Leaving(self.engine, watched(self.turn), self.turn.principal, cancels=cancels)
+        cut = _cut_off(header(scope, b"idempotency-key"))
         if streamed:
-            await self._stream(receive, send, leaves, shows_detail=header(scope, b"x-ostiary-detail").lower() == "true")
+            shows_detail = header(scope, b"x-ostiary-detail").lower() == "true"
+            await self._stream(receive, send, leaves, cut, shows_detail=shows_detail)
         else:
-            await self._whole(receive, send, leaves)
+            await self._whole(receive, send, leaves, cut)
 
-    async def _whole(self, receive: Receive, send: Send, leaves: "_Leaving") -> None:
+    async def _whole(self, receive: Receive, send: Send, leaves: "_Leaving", cut: ApiError) -> None:
         begun = await begin(self.engine, self.turn)
         outcome: Outcome | ApiError | None = None
-        if not leaves.cancels:
-            # Whoever hangs up cancels nothing, so nobody needs to watch for it.
-            outcome = await self._settled(begun)
-        else:
-            async with anyio.create_task_group() as group:
-                group.start_soon(leaves.watch, receive, group.cancel_scope)
+        try:
+            if not leaves.cancels:
+                # Whoever hangs up cancels nothing, so nobody needs to watch for it.
                 outcome = await self._settled(begun)
-                group.cancel_scope.cancel()
+            else:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(leaves.watch, receive, group.cancel_scope)
+                    outcome = await self._settled(begun)
+                    group.cancel_scope.cancel()
+        except anyio.get_cancelled_exc_class():
+            # The server stops and waits no longer.
+            with anyio.move_on_after(_LAST_WORDS_SECONDS, shield=True):
+                await _tell(send, cut)
+            raise
         if isinstance(outcome, Outcome) and outcome.status in ("failed", "timeout"):
             outcome = from_outcome(outcome)
         if isinstance(outcome, Outcome):
@@ -77,7 +85,7 @@ class Exchange:
         except ApiError as error:
             return error
 
-    async def _stream(self, receive: Receive, send: Send, leaves: "_Leaving", *, shows_detail: bool) -> None:
+    async def _stream(self, receive: Receive, send: Send, leaves: "_Leaving", cut: ApiError, *, shows_detail: bool) -> None:
         refused: ApiError | None = None
         async with self.engine.watch(watched(self.turn)) as shown:
             begun = await begin(self.engine, self.turn)
@@ -99,6 +107,12 @@ class Exchange:
                     refused = _into_stream(narrator, error)
                 except OstiaryError as error:
                     refused = _into_stream(narrator, from_error(error))
+                except anyio.get_cancelled_exc_class():
+                    if not group.cancel_scope.cancel_called:
+                        # The server stops and waits no longer.
+                        with anyio.move_on_after(_LAST_WORDS_SECONDS, shield=True):
+                            await _last_words(send, pipe, narrator, cut)
+                    raise
                 pipe.close()
                 await pipe.drained.wait()
                 group.cancel_scope.cancel()
@@ -143,8 +157,36 @@ class _Leaving:
         scope.cancel()
 
 
+def _cut_off(key: str) -> ApiError:
+    """For a request that is still waiting when the gateway stops."""
+    how = (
+        "Ask again with the same Idempotency-Key to get its answer."
+        if key
+        else "Asking again would begin another; a request with an Idempotency-Key could ask again for its answer."
+    )
+    return ApiError(
+        503,
+        f"The gateway stops; the turn goes on after its next start. {how}",
+        code="gateway_stopping",
+        retry_after=_RESTART_SECONDS,
+        is_repeatable=bool(key),
+    )
+
+
+async def _last_words(send: Send, pipe: Pipe, narrator: Narrator, cut: ApiError) -> None:
+    refused = _into_stream(narrator, cut)
+    pipe.close()
+    await pipe.drained.wait()
+    if refused is not None:
+        await _tell(send, refused)
+
+
 async def _tell(send: Send, error: ApiError) -> None:
-    await respond(send, error.status, error.body(), _NO_RETRY)
+    # What was accepted has run or runs: a client that simply asks again would have it done twice.
+    headers: list[Header] = [(b"x-should-retry", b"true" if error.is_repeatable else b"false")]
+    if error.retry_after:
+        headers.append((b"retry-after", str(error.retry_after).encode()))
+    await respond(send, error.status, error.body(), headers)
 
 
 def _into_stream(narrator: Narrator, error: ApiError) -> ApiError | None:

@@ -1,5 +1,6 @@
 """uvicorn's WebSocket protocol with what a public door needs besides: no waiting where none is needed, no peer that
-lingers, no trace in the log for what a client did wrong, and a word to everybody before the server stops.
+lingers or is gone without a word, no trace in the log for what a client did wrong, and a word to everybody before the
+server stops.
 
 Give it to uvicorn as `ws=SocketWire`.
 """
@@ -55,6 +56,18 @@ class SocketWire(WebSocketsSansIOProtocol):
         self.transport.writelines(self.conn.data_to_send())
         self.close_sent = True
         self._resume()
+        self.close_timer = self.loop.call_later(_GOODBYE_SECONDS, self.transport.abort)
+
+    def keepalive_timeout(self) -> None:
+        """Whoever does not answer takes nothing either: closing in order would wait for them for ever."""
+        self.pong_timer = None
+        self.pending_ping_payload = None
+        if self.close_sent or self.transport.is_closing():
+            return
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": 1011, "reason": "no answer to a ping"})
+        self.conn.fail(1011, "no answer to a ping")
+        self.transport.writelines(self.conn.data_to_send())
+        self.close_sent = True
         self.close_timer = self.loop.call_later(_GOODBYE_SECONDS, self.transport.abort)
 
     def shutdown(self) -> None:
