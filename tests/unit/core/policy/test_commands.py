@@ -1,0 +1,197 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ostiary.core.policy.commands import MAX_SIMPLE, is_simple, matches, offers, simple_argv
+
+NOT_SIMPLE = [
+    "",
+    "   ",
+    "ls; rm x",
+    "ls && rm x",
+    "ls || rm x",
+    "ls | sh",
+    "ls & rm x",
+    "ls\nrm x",
+    "ls\rrm x",
+    "ls\x00",
+    "echo $(rm x)",
+    "echo `rm x`",
+    "echo $HOME",
+    "echo ${HOME}",
+    'echo "$HOME"',
+    'echo "`id`"',
+    "echo a > b",
+    "cat < b",
+    "cat <(id)",
+    "rm *",
+    "ls ?.txt",
+    "ls [ab]",
+    "echo {a,b}",
+    "ls ~",
+    "ls --file=~/x",
+    "ls # hidden",
+    "echo a\\ b",
+    "echo !!",
+    "(ls)",
+    "{ ls; }",
+    "! ls",
+    "A=B ls",
+    "LD_PRELOAD=./x.so ls",
+    "PATH=. ls",
+    "GIT_SSH_COMMAND=x git status",
+    "env A=B ls",
+    "/usr/bin/env ls",
+    "busybox sh",
+    "busybox ls",
+    "flock /tmp/l ls",
+    "nice ls",
+    "timeout 5 ls",
+    "xargs rm",
+    "sudo ls",
+    "sh -c ls",
+    "sh x.sh",
+    "bash",
+    "sh -c '$0' rm",
+    "eval ls",
+    "exec ls",
+    "command ls",
+    "source x",
+    ". x",
+    "alias ls=rm",
+    "export A=B",
+    "if ls",
+    "nohup ls",
+    "setsid ls",
+    "ls 'open",
+    'ls "open',
+    "ls\u00a0-l",
+    "ls \u202egpj.x",
+    "ls \u2028 rm",
+    "ls " + "x" * MAX_SIMPLE,
+]
+
+
+@pytest.mark.parametrize("command", NOT_SIMPLE, ids=lambda command: repr(command)[:40])
+def test_what_a_shell_could_read_otherwise_is_not_simple(command: str) -> None:
+    assert simple_argv(command) is None
+
+
+@pytest.mark.parametrize("command", NOT_SIMPLE, ids=lambda command: repr(command)[:40])
+def test_no_pattern_of_words_covers_what_is_not_simple(command: str) -> None:
+    patterns = ["ls", "ls*", "ls *", "git status*", "*", "echo*", "cat*", command, f"{command}*"]
+    assert [pattern for pattern in patterns if matches(pattern, command)] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("ls", ("ls",)),
+        ("  git   status  ", ("git", "status")),
+        ("grep 'a*b' \"c d\" e", ("grep", "a*b", "c d", "e")),
+        ("echo ''", ("echo", "")),
+        ("tar --file=x", ("tar", "--file=x")),
+        ("ls a~b", ("ls", "a~b")),
+        ("python3 main.py", ("python3", "main.py")),
+        ("wc 'größe 日本'", ("wc", "größe 日本")),
+    ],
+)
+def test_a_simple_command_is_its_words(command: str, words: tuple[str, ...]) -> None:
+    assert simple_argv(command) == words
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command"),
+    [
+        ("git status", "git status"),
+        ("git status", "git 'status'"),
+        ("git status*", "git status"),
+        ("git status *", "git status"),
+        ("git status*", "git status -s src"),
+        ("ls*", "ls -la src"),
+        ("grep 'a*'", "grep 'a*'"),
+        ("=ls | wc -l", "ls | wc -l"),
+        ("=rm *", "rm *"),
+        ("python3 main.py", "python3 main.py"),
+    ],
+)
+def test_a_pattern_covers_the_command_it_describes(pattern: str, command: str) -> None:
+    assert matches(pattern, command)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "command"),
+    [
+        ("git status", "git status -s"),
+        ("git status*", "git statusx"),
+        ("git status*", "git -c core.pager=x status"),
+        ("git status*", "git push"),
+        ("git status*", "git status; rm x"),
+        ("git log*", "git log --output=/workspace/x"),
+        ("git log*", "git log --outp=x"),
+        ("git diff*", "git diff --ext-diff"),
+        ("git commit*", "git commit -c HEAD"),
+        ("git*", "git status"),
+        ("git push*", "git push origin"),
+        ("git*", "git -c alias.x=!id x"),
+        ("sort*", "sort --compress-program=./x f"),
+        ("sort*", "sort -o f g"),
+        ("find*", "find . -name x"),
+        ("python3*", "python3 -c x"),
+        ("python3.11*", "python3.11 x"),
+        ("node*", "node x"),
+        ("awk*", "awk x"),
+        ("make*", "make x"),
+        ("sh*", "sh x"),
+        ("env*", "env ls"),
+        ("./run.sh*", "./run.sh x"),
+        ("/bin/ls*", "/bin/ls x"),
+        ("*", "ls"),
+        (" *", "ls"),
+        ("", "ls"),
+        ("=", "ls"),
+        ("=ls", "ls "),
+        ("=ls\nrm x", "ls\nrm x"),
+        ("rm *", "rm *"),
+        ("rm *", "rm x"),
+        ("l*", "ls"),
+        ("grep 'a*'", "grep 'ab'"),
+        ("'git status'*", "git status"),
+    ],
+)
+def test_a_pattern_covers_nothing_beside_it(pattern: str, command: str) -> None:
+    assert not matches(pattern, command)
+
+
+@pytest.mark.parametrize(
+    ("command", "offered"),
+    [
+        ("git status -s", ("git status -s", "git status*")),
+        ("ls -la", ("ls -la", "ls*")),
+        ("python3 main.py", ("python3 main.py",)),
+        ("./run.sh fast", ("./run.sh fast",)),
+        ("make test", ("make test",)),
+        ("rm -rf build", ("rm -rf build",)),
+        ("git push origin main", ("git push origin main",)),
+        ("git log --output=x", ("git log --output=x",)),
+        ("rm *", ("=rm *",)),
+        ("ls | wc -l", ("=ls | wc -l",)),
+        ("sh -c 'ls'", ("=sh -c 'ls'",)),
+        ("=x", ("==x",)),
+        ("ls\nrm x", ()),
+        ("echo " + "x" * MAX_SIMPLE, ()),
+        ("", ()),
+    ],
+)
+def test_the_narrowest_grants_are_offered_first(command: str, offered: tuple[str, ...]) -> None:
+    assert offers(command) == offered
+
+
+@given(st.text(alphabet="git status*ls=rm'\"\\$;|&()<>~ \n-c/.\u00e9\u202e", max_size=30))
+def test_every_offer_covers_the_command_it_was_made_for(command: str) -> None:
+    assert all(matches(offer, command) for offer in offers(command))
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_a_pattern_of_words_never_covers_what_is_not_simple(pattern: str, command: str) -> None:
+    assert pattern.startswith("=") or not matches(pattern, command) or is_simple(command)
