@@ -41,6 +41,24 @@ class ToolSchema:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerForm:
+    """The answer must be JSON: any object, or what `schema` describes. The rest is for the provider, as the caller gave it."""
+
+    schema: Mapping[str, object] | None = None
+    name: str = "answer"
+    description: str = ""
+    strict: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolChoice:
+    """`required`: the answer calls at least one tool, the one named `tool` if it is set. `none`: it calls none."""
+
+    mode: Literal["required", "none"]
+    tool: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoice:
     """Which models may answer, in order. `profile` pins one auth profile and then nothing rotates."""
 
@@ -54,6 +72,7 @@ class ModelRequest:
     """`system` is the stable prefix first, then this turn's additions; a wire marks the cache point after `system[0]`.
 
     `session` keys stickiness and provider prompt caches. `blobs` holds the bytes of every Image in `messages`.
+    `form`, `tool_choice` and `parallel_calls` bind the answer; a wire that cannot promise one raises ModelRejected naming it.
     """
 
     choice: ModelChoice
@@ -65,6 +84,9 @@ class ModelRequest:
     temperature: float | None = None
     session: str = ""
     blobs: Mapping[str, bytes] = field(default_factory=dict)
+    form: AnswerForm | None = None
+    tool_choice: ToolChoice | None = None
+    parallel_calls: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,11 +135,11 @@ class Fallback:
                         break
                     repeats -= 1
                     await self._clock.sleep(pause)
-        error = _nobody_answered(tried)
-        if isinstance(error, ModelRateLimited):
+        nobody = _nobody_answered(tried)
+        if isinstance(nobody, ModelRateLimited):
             # Whoever asks again sooner finds the same profiles still blocked.
-            error.retry_after = self._soonest(request) or error.retry_after
-        raise error
+            nobody.retry_after = self._soonest(request) or nobody.retry_after
+        raise nobody
 
     async def _attempt(self, request: ModelRequest, ref: ModelRef, profile: Profile) -> AsyncGenerator[ModelEvent, None]:
         supported = self._thinking.get(ref)

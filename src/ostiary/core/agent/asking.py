@@ -29,6 +29,7 @@ from ostiary.core.agent.context import Prepared, Prompts, blobs_of, build_reques
 from ostiary.core.agent.job import Job, RunRules
 from ostiary.core.agent.recovery import recover_calls
 from ostiary.core.agent.shaping import StreamFilter
+from ostiary.core.agent.terms import bound, callable_now
 from ostiary.core.agent.tool_calls import storable
 from ostiary.core.routing.reply_tags import TagFilter
 from ostiary.core.routing.streaming import BlockStream, streamed
@@ -92,6 +93,7 @@ class Asking:
             trim(pen, job, reason)
         blobs = await blobs_of(session.messages, self._sessions.store, sees_images=facts.sees_images)
         request = build_request(session, turn, prepared, choice, blobs, default_thinking=rules.thinking, facts=facts)
+        request = bound(request, turn)
         # A request that was recorded but never answered is the same step, asked again.
         step = turn.step if turn.requested else turn.step + 1
         pen.add(
@@ -107,7 +109,7 @@ class Asking:
             ),
             turn=turn.id,
         )
-        offered = offered_tools(prepared.tools, turn.started.client_tools)
+        offered = callable_now(offered_tools(prepared.tools, turn.started.client_tools), request)
         label = session.label.join(prepared.label)
         blocks = self._blocks.stream(job, session, turn)
         return Asked(request=request, offered=offered, step=step, label=label, blocks=blocks)
@@ -209,7 +211,8 @@ def trim(pen: Pen, job: Job, reason: str) -> bool:
 def kept_parts(answered: Answered, asked: Asked, turn: str) -> tuple[AnswerPart, ...]:
     """The answer as it is kept: labelled by what the model had read, calls recovered from text, ids unique."""
     parts = answered.parts
-    if asked.offered and not any(isinstance(part, ToolCall) for part in parts):
+    # An answer whose form was demanded is what it looks like.
+    if asked.offered and asked.request.form is None and not any(isinstance(part, ToolCall) for part in parts):
         parts = recover_calls(parts, frozenset(asked.offered))
     kept: list[AnswerPart] = []
     seen: set[str] = set()

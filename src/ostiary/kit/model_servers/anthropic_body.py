@@ -85,7 +85,19 @@ class _ThinkingConfig(_Strict):
     display: Literal["summarized", "omitted"] | None = None
 
 
+class _OutputFormat(_Strict):
+    type: Literal["json_schema"]
+    schema: dict[str, Any]
+
+
+class _ToolChoice(_Strict):
+    type: Literal["auto", "any", "tool", "none"]
+    name: str | None = None
+    disable_parallel_tool_use: bool | None = None
+
+
 class _OutputConfig(_Strict):
+    format: _OutputFormat | None = None
     effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
 
 
@@ -100,7 +112,7 @@ class Body(_Strict):
     thinking: _ThinkingConfig | None = None
     output_config: _OutputConfig | None = None
     stop_sequences: list[str] | None = None
-    tool_choice: Any = None
+    tool_choice: _ToolChoice | None = None
     top_k: int | None = None
     top_p: float | None = None
     metadata: dict[str, str] | None = None
@@ -126,6 +138,7 @@ def check_body(body: Body) -> None:
     if count > _MAX_CACHE_POINTS:
         raise Refused("rejected", f"A maximum of 4 blocks with cache_control may be provided. Found {count}.")
     _check_thinking(body)
+    _check_choice(body)
 
 
 def _check_block(block: Text | Image | ToolResult | ToolUse | Thinking | RedactedThinking) -> None:
@@ -151,3 +164,19 @@ def _check_thinking(body: Body) -> None:
             raise Refused("thinking", "`max_tokens` must be greater than `thinking.budget_tokens`")
     if config.type in ("enabled", "adaptive") and body.temperature not in (None, 1):
         raise Refused("thinking", "`temperature` may only be set to 1 when thinking is enabled")
+
+
+def _check_choice(body: Body) -> None:
+    choice = body.tool_choice
+    if choice is None:
+        return
+    names = [tool.name for tool in body.tools or ()]
+    if not names:
+        raise Refused("rejected", "tool_choice may only be specified while providing tools.")
+    if (choice.name is not None) != (choice.type == "tool") or choice.name not in (None, *names):
+        raise Refused("rejected", f"tool_choice: tool '{choice.name}' not found in provided tools")
+    if choice.type == "none" and choice.disable_parallel_tool_use is not None:
+        raise Refused("rejected", "tool_choice.none.disable_parallel_tool_use: Extra inputs are not permitted")
+    thinks = body.thinking is not None and body.thinking.type in ("enabled", "adaptive")
+    if thinks and choice.type in ("any", "tool"):
+        raise Refused("thinking", "Thinking may not be enabled when tool_choice forces tool use.")

@@ -122,7 +122,16 @@ class _GenerationConfig(_Strict):
     stopSequences: list[str] | None = None
     candidateCount: Literal[1] = 1
     responseMimeType: str | None = None
-    responseSchema: Any = None
+    responseSchema: "_Schema | None" = None
+
+
+class _FunctionCalling(_Strict):
+    mode: Literal["AUTO", "ANY", "NONE", "VALIDATED"]
+    allowedFunctionNames: list[str] | None = None
+
+
+class _ToolConfig(_Strict):
+    functionCallingConfig: _FunctionCalling
 
 
 class _Body(_Strict):
@@ -130,9 +139,28 @@ class _Body(_Strict):
     systemInstruction: _SystemInstruction | None = None
     tools: list[_Tools] | None = None
     generationConfig: _GenerationConfig | None = None
-    toolConfig: Any = None
+    toolConfig: _ToolConfig | None = None
     safetySettings: Any = None
     cachedContent: str | None = None
+
+
+def _check_terms(request: _Body, *, is_newer: bool) -> None:
+    config = request.generationConfig or _GenerationConfig()
+    if config.responseMimeType not in (None, "text/plain", "application/json"):
+        raise Refused("rejected", f"Unsupported response mime type: {config.responseMimeType}")
+    if config.responseSchema is not None:
+        if config.responseMimeType != "application/json":
+            raise Refused("rejected", "Response schema is only supported with response mime type 'application/json'")
+        _check_schema(config.responseSchema)
+    if request.tools and config.responseMimeType == "application/json" and not is_newer:
+        raise Refused("rejected", "Function calling with a response mime type: 'application/json' is unsupported")
+    calling = request.toolConfig.functionCallingConfig if request.toolConfig is not None else None
+    names = [each.name for tools in request.tools or () for each in tools.functionDeclarations]
+    if calling is not None and not names:
+        raise Refused("rejected", "Function calling config is set without function_declarations.")
+    allowed = calling.allowedFunctionNames if calling is not None else None
+    if calling is not None and allowed is not None and (calling.mode != "ANY" or not set(allowed) <= set(names)):
+        raise Refused("rejected", "allowed_function_names must name declared functions, in mode ANY.")
 
 
 class GeminiSpeech:
@@ -158,6 +186,7 @@ class GeminiSpeech:
             for declaration in tools.functionDeclarations:
                 if declaration.parameters is not None:
                     _check_schema(declaration.parameters)
+        _check_terms(request, is_newer=named[1].startswith("gemini-3"))
         self._check_contents(request.contents, signs=named[1].startswith("gemini-3"))
 
     def _check_key(self, headers: Mapping[str, str]) -> None:

@@ -114,6 +114,10 @@ class OllamaSpeech:
         self._check_key(headers)
         check_json(headers)
         request = decode(body, _Body)
+        if request.format not in (None, "json") and not isinstance(request.format, dict):
+            raise Refused("rejected", 'invalid format: expected "json" or a JSON schema')
+        if request.format is not None and request.tools:
+            raise Refused("rejected", "tools next to a format are never called")
         calls = 0
         for message in request.messages:
             if message.role == "tool":

@@ -18,6 +18,16 @@ from ostiary.kit.model_servers.strict import (
     dump,
     sse,
 )
+from ostiary.kit.model_servers.terms import (
+    JsonObject,
+    NamedSchema,
+    NestedChoice,
+    PlainText,
+    Word,
+    check_choice,
+    check_json_is_spoken_of,
+    check_schema,
+)
 
 _FAILURES: dict[Kind, tuple[int, str, str | None, str]] = {
     "auth": (401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
@@ -135,13 +145,23 @@ class _Body(_Strict):
     stop: str | list[str] | None = None
     seed: int | None = None
     n: Literal[1] = 1
-    tool_choice: Any = None
+    tool_choice: Word | NestedChoice | None = None
     parallel_tool_calls: bool | None = None
-    response_format: Any = None
+    response_format: PlainText | JsonObject | NamedSchema | None = None
     user: str | None = None
     store: bool | None = None
     metadata: dict[str, str] | None = None
     service_tier: str | None = None
+
+
+def _check_terms(request: _Body) -> None:
+    form, choice = request.response_format, request.tool_choice
+    if isinstance(form, NamedSchema):
+        check_schema(form.json_schema)
+    spoken = b" ".join(dump(message) for message in request.messages).decode()
+    check_json_is_spoken_of(isinstance(form, JsonObject), spoken)
+    named = choice.function.name if isinstance(choice, NestedChoice) else choice or ""
+    check_choice(named, request.parallel_tool_calls, [tool.function.name for tool in request.tools or ()])
 
 
 class OpenAIChatSpeech:
@@ -162,6 +182,7 @@ class OpenAIChatSpeech:
         request = decode(body, _Body)
         for tool in request.tools or ():
             check_tool(tool.function.name, tool.function.parameters)
+        _check_terms(request)
         if request.reasoning_effort not in (None, "none") and request.temperature is not None:
             raise Refused("rejected", "Unsupported parameter: 'temperature' is not supported with this model.")
         self._check_messages(request.messages)

@@ -18,6 +18,16 @@ from ostiary.kit.model_servers.strict import (
     decode,
     sse,
 )
+from ostiary.kit.model_servers.terms import (
+    FlatChoice,
+    FlatSchema,
+    JsonObject,
+    TextOptions,
+    Word,
+    check_choice,
+    check_json_is_spoken_of,
+    check_schema,
+)
 
 
 class _Strict(msgspec.Struct, forbid_unknown_fields=True):
@@ -93,13 +103,22 @@ class _Body(_Strict):
     temperature: float | None = None
     prompt_cache_key: str | None = None
     top_p: float | None = None
-    tool_choice: Any = None
+    tool_choice: Word | FlatChoice | None = None
     parallel_tool_calls: bool | None = None
-    text: Any = None
+    text: TextOptions | None = None
     truncation: Literal["auto", "disabled"] | None = None
     user: str | None = None
     metadata: dict[str, str] | None = None
     service_tier: str | None = None
+
+
+def _check_terms(request: _Body) -> None:
+    form, choice = request.text.format if request.text is not None else None, request.tool_choice
+    if isinstance(form, FlatSchema):
+        check_schema(form)
+    check_json_is_spoken_of(isinstance(form, JsonObject), f"{request.instructions} {request.input}")
+    named = choice.name if isinstance(choice, FlatChoice) else choice or ""
+    check_choice(named, request.parallel_tool_calls, [tool.name for tool in request.tools or ()])
 
 
 class OpenAIResponsesSpeech:
@@ -121,6 +140,7 @@ class OpenAIResponsesSpeech:
         request = decode(body, _Body)
         for tool in request.tools or ():
             check_tool(tool.name, tool.parameters)
+        _check_terms(request)
         if request.max_output_tokens is not None and request.max_output_tokens < 16:
             raise Refused("rejected", "Invalid 'max_output_tokens': integer below minimum value.")
         items = [_item(item) for item in request.input]

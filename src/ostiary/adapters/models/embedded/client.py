@@ -25,6 +25,7 @@ from ostiary.adapters.models.embedded.process import (
 from ostiary.adapters.models.embedded.talk import Talk, talk, total
 from ostiary.adapters.models.embedded.weights import PULL_COMMAND, Report, find_weights, pull
 from ostiary.adapters.models.wires.answer import MODEL_LABEL, new_call_id
+from ostiary.adapters.models.wires.terms import embedded_form, forbids_calls, forces_call, refused
 from ostiary.adapters.models.wires.wire import ListedModel
 from ostiary.contracts.content import Text, ToolCall
 from ostiary.contracts.errors import ModelMisconfigured, ModelUnavailable
@@ -151,6 +152,8 @@ class Embedded:
             yield events
 
     async def _events(self, request: ModelRequest, weights: Weights) -> AsyncGenerator[ModelEvent, None]:
+        if forces_call(request):
+            raise refused("tool_choice", weights.ref, "cannot be made to call a tool")
         if not _engine_is_installed():
             raise ModelMisconfigured(
                 "The embedded model's engine is not installed.",
@@ -193,7 +196,7 @@ class Embedded:
     async def _answer(self, request: ModelRequest, weights: Weights) -> AsyncGenerator[ModelEvent, None]:
         child = await self._running(weights)
         spent = Usage(cost=0.0)
-        question = prompt.last_question(request.messages)
+        question = prompt.last_question(request.messages) if not forbids_calls(request) else ""
         if weights.chooses_tools and request.tools and question and router.worth_asking(question, request.tools):
             choice, spent = await self._choose(child, request, question)
             if choice is not None:
@@ -313,7 +316,7 @@ def _body(request: ModelRequest, weights: Weights) -> Mapping[str, object]:
     if request.temperature is not None:
         sampling["temperature"] = request.temperature
     messages = [{"role": entry.role, "content": entry.content} for entry in fitted]
-    return {"messages": messages, "max_tokens": tokens, **sampling}
+    return {"messages": messages, "max_tokens": tokens, **sampling, **embedded_form(request)}
 
 
 def _engine_is_installed() -> bool:

@@ -13,9 +13,10 @@ from ostiary.adapters.models.wires.errors import refusal, said
 from ostiary.adapters.models.wires.exchange import Attempt
 from ostiary.adapters.models.wires.listing import fetch
 from ostiary.adapters.models.wires.sse import ServerSentEvents
+from ostiary.adapters.models.wires.terms import anthropic_terms, forces_call
 from ostiary.adapters.models.wires.thinking import anthropic_thinking, takes_temperature
 from ostiary.adapters.models.wires.wire import Endpoint, ListedModel
-from ostiary.contracts.model import ModelRef, ModelRequest, StopReason, Usage
+from ostiary.contracts.model import ModelRef, ModelRequest, StopReason, ThinkingLevel, Usage
 
 _HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream", "anthropic-version": "2023-06-01"}
 _OAUTH_HEADERS = {**_HEADERS, "anthropic-beta": "oauth-2025-04-20"}
@@ -63,9 +64,15 @@ class AnthropicMessages:
         cache = self._caches.messages((ref.provider, facts.sees_images))
         encode = partial(encode_message, provider=ref.provider, sees_images=facts.sees_images, blobs=request.blobs)
         messages = join_messages(cache.gather(request.messages, encode))
-        thinking, max_tokens = anthropic_thinking(facts, request.thinking, request.max_tokens or facts.max_tokens)
-        settings: dict[str, Any] = {"model": ref.model, "max_tokens": max_tokens, "stream": True, **thinking}
-        if request.temperature is not None and takes_temperature(facts, request.thinking):
+        # Claude does not think where it is made to call a tool.
+        level: ThinkingLevel = "off" if forces_call(request) else request.thinking
+        thinking, max_tokens = anthropic_thinking(facts, level, request.max_tokens or facts.max_tokens)
+        terms = anthropic_terms(request, ref)
+        output = {**thinking.pop("output_config", {}), **terms.pop("output_config", {})}
+        settings: dict[str, Any] = {"model": ref.model, "max_tokens": max_tokens, "stream": True, **thinking, **terms}
+        if output:
+            settings["output_config"] = output
+        if request.temperature is not None and takes_temperature(facts, level):
             settings["temperature"] = min(request.temperature, 1.0)
         system = [{"type": "text", "text": part} for part in request.system if part.strip()]
         if system:

@@ -14,6 +14,7 @@ from ostiary.adapters.models.wires.exchange import Attempt
 from ostiary.adapters.models.wires.gemini_contents import WIRE, Piece, encode_message, encode_tools, join_contents
 from ostiary.adapters.models.wires.listing import fetch
 from ostiary.adapters.models.wires.sse import ServerSentEvents
+from ostiary.adapters.models.wires.terms import gemini_calling, gemini_form, only_text
 from ostiary.adapters.models.wires.thinking import gemini_thinking, gemini_version
 from ostiary.adapters.models.wires.wire import Endpoint, ListedModel
 from ostiary.contracts.errors import ModelMisconfigured
@@ -77,7 +78,11 @@ class Gemini:
         system = [{"text": part} for part in request.system if part]
         if system:
             settings["systemInstruction"] = {"parts": system}
-        tools = b',"tools":' + self._caches.tools(request.tools, encode_tools) if request.tools else b""
+        # Before version 3 Gemini refuses functions next to a form.
+        offered = () if not newer and request.form is not None and only_text(request, ref) else request.tools
+        if offered:
+            settings |= gemini_calling(request, ref)
+        tools = b',"tools":' + self._caches.tools(offered, encode_tools) if offered else b""
         return to_json(settings)[:-1] + tools + b',"contents":[' + contents + b"]}"
 
 
@@ -90,7 +95,7 @@ def _generation(request: ModelRequest, facts: ModelFacts) -> dict[str, Any]:
     thinking = gemini_thinking(facts, request.thinking)
     if thinking is not None:
         config["thinkingConfig"] = thinking
-    return config
+    return config | gemini_form(request)
 
 
 class _FunctionCall(msgspec.Struct):

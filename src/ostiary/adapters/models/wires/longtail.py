@@ -16,6 +16,7 @@ from ostiary.adapters.egress.redact import redact
 from ostiary.adapters.models.wires.answer import Answer, AnswerFull
 from ostiary.adapters.models.wires.encoding import pack_replay, to_json
 from ostiary.adapters.models.wires.errors import from_egress, read_error, refusal, said
+from ostiary.adapters.models.wires.terms import refused
 from ostiary.adapters.models.wires.thinking import check_reasons
 from ostiary.adapters.models.wires.wire import Facts, ListedModel, Wire
 from ostiary.contracts.errors import EgressRefused, ModelError, ModelMisconfigured, ModelUnavailable
@@ -71,6 +72,8 @@ class LongTail:
 
         facts = self._facts(ref)
         check_reasons(facts, request.thinking)
+        if request.form is not None:
+            raise refused("response_format", ref, "does not take a form for its answer here")
         messages = to_messages(request, ref, self._name, sees_images=facts.sees_images)
         entered = False
         try:

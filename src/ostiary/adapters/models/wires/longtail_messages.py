@@ -54,6 +54,12 @@ def to_settings(request: ModelRequest, facts: ModelFacts) -> Any:
         settings["temperature"] = request.temperature
     if facts.reasons:
         settings["thinking"] = False if request.thinking == "off" else request.thinking
+    if request.tools:
+        choice = request.tool_choice
+        if choice is not None:
+            settings["tool_choice"] = [choice.tool] if choice.tool else choice.mode
+        if request.parallel_calls is not None:
+            settings["parallel_tool_calls"] = request.parallel_calls
     return ModelSettings(**settings)  # type: ignore[typeddict-item]
 
 

@@ -25,6 +25,7 @@ from ostiary.adapters.models.wires.exchange import Attempt
 from ostiary.adapters.models.wires.listing import fetch
 from ostiary.adapters.models.wires.schema import ollama_schema
 from ostiary.adapters.models.wires.sse import Lines
+from ostiary.adapters.models.wires.terms import check_free_choice, ollama_form, only_text
 from ostiary.adapters.models.wires.thinking import ollama_think
 from ostiary.adapters.models.wires.wire import Endpoint, ListedModel
 from ostiary.contracts.content import AssistantMessage, Image, Message, Text, ToolCall, UserMessage
@@ -69,7 +70,10 @@ class Ollama:
         if system:
             messages.insert(0, to_json({"role": "system", "content": system}))
         joined = b",".join(filter(None, messages))
-        tools = b',"tools":' + self._caches.tools(request.tools, _encode_tools) if request.tools else b""
+        check_free_choice(request, ref)
+        # A form is a grammar for everything that is written, so no call could be.
+        offered = () if only_text(request, ref) else request.tools
+        tools = b',"tools":' + self._caches.tools(offered, _encode_tools) if offered else b""
         return to_json(_settings(request, facts))[:-1] + tools + b',"messages":[' + joined + b"]}"
 
 
@@ -88,7 +92,7 @@ def _settings(request: ModelRequest, facts: ModelFacts) -> dict[str, Any]:
         options["temperature"] = request.temperature
     if options:
         settings["options"] = options
-    return settings
+    return settings | ollama_form(request)
 
 
 def _encode_tools(tools: tuple[ToolSchema, ...]) -> bytes:

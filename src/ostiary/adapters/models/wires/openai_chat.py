@@ -14,6 +14,7 @@ from ostiary.adapters.models.wires.exchange import Attempt
 from ostiary.adapters.models.wires.listing import fetch
 from ostiary.adapters.models.wires.openai_chat_messages import WIRE, encode_message, encode_tools
 from ostiary.adapters.models.wires.sse import ServerSentEvents
+from ostiary.adapters.models.wires.terms import openai_chat_terms
 from ostiary.adapters.models.wires.thinking import openai_effort
 from ostiary.adapters.models.wires.wire import Compat, Endpoint, ListedModel
 from ostiary.contracts.model import ModelFacts, ModelRef, ModelRequest, StopReason, Usage
@@ -81,7 +82,7 @@ class OpenAIChat:
             settings["temperature"] = request.temperature
         if self._compat.prompt_cache_key and request.session:
             settings["prompt_cache_key"] = cache_key(request.session)
-        return settings
+        return settings | openai_chat_terms(request)
 
 
 class _Function(msgspec.Struct):

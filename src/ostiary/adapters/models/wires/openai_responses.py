@@ -13,6 +13,7 @@ from ostiary.adapters.models.wires.exchange import Attempt
 from ostiary.adapters.models.wires.listing import fetch
 from ostiary.adapters.models.wires.openai_responses_items import WIRE, encode_message, encode_tools
 from ostiary.adapters.models.wires.sse import ServerSentEvents
+from ostiary.adapters.models.wires.terms import openai_responses_terms
 from ostiary.adapters.models.wires.thinking import openai_effort
 from ostiary.adapters.models.wires.wire import Endpoint, ListedModel
 from ostiary.contracts.model import ModelFacts, ModelRef, ModelRequest, StopReason, Usage
@@ -68,7 +69,7 @@ def _settings(request: ModelRequest, facts: ModelFacts) -> dict[str, Any]:
         settings["temperature"] = request.temperature
     if request.session:
         settings["prompt_cache_key"] = cache_key(request.session)
-    return settings
+    return settings | openai_responses_terms(request)
 
 
 class _InputDetails(msgspec.Struct):
