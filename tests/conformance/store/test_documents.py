@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 
 from ostiary.contracts.errors import BadInput, Conflict
-from ostiary.contracts.store import DocumentVersion, PutBlob
+from ostiary.contracts.store import DocumentVersion, PutBlob, Tombstone
 from tests.conformance.store.conftest import AnyStore
 from tests.conformance.store.words import LABEL, NOW, put, sha256, tombstone
 
@@ -95,6 +97,26 @@ async def test_a_write_that_expects_another_version_conflicts(store: AnyStore, e
         await store.commit([tombstone("a.md", expect=expect)])
     assert await store.documents.get("notes", "a.md") == (version(2, b"two"), b"two")
     assert await store.documents.get("notes", "b.md") is None
+
+
+async def test_what_a_turn_wrote_is_found_oldest_first_with_its_deletions(store: AnyStore) -> None:
+    await store.commit([put("b.md", b"one"), put("a.md", b"one")])
+    gone = Tombstone(collection="notes", path="b.md", at=NOW, author="owner", turn="t1")
+    await store.commit([put("b.md", b"two", collection="x"), gone, replace(put("a.md", b"two"), turn="t2")])
+    found = await store.documents.changed_by("t1")
+    assert [(each.collection, each.path, each.version, bool(each.digest)) for each in found] == [
+        ("notes", "b.md", 1, True),
+        ("notes", "a.md", 1, True),
+        ("x", "b.md", 1, True),
+        ("notes", "b.md", 2, False),
+    ]
+    assert [each.path for each in await store.documents.changed_by("t2")] == ["a.md"]
+
+
+async def test_what_nobodys_turn_wrote_belongs_to_no_turn(store: AnyStore) -> None:
+    await store.commit([replace(put("a.md"), turn="")])
+    assert await store.documents.changed_by("") == ()
+    assert await store.documents.changed_by("t9") == ()
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,12 @@ def history(connection: apsw.Connection, collection: str, path: str) -> tuple[Do
     return tuple(map(_version, rows))
 
 
+def changed_by(connection: apsw.Connection, turn: str) -> tuple[DocumentVersion, ...]:
+    """Nothing for the empty turn: that is what people wrote by themselves."""
+    rows = fetch(connection, f"SELECT {_COLUMNS} FROM documents WHERE turn = ? AND turn <> '' ORDER BY id", (turn,))  # noqa: S608
+    return tuple(map(_version, rows))
+
+
 def _version(row: tuple[Any, ...]) -> DocumentVersion:
     collection, path, version, digest, size, at, author, turn, label = row
     return DocumentVersion(

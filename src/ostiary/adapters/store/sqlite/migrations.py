@@ -127,7 +127,21 @@ CREATE TABLE documents (
 ) STRICT;
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST,)
+_AUDIT = """
+CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY,
+    at REAL NOT NULL,
+    kind TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    detail BLOB NOT NULL,
+    chain BLOB NOT NULL
+) STRICT;
+CREATE INDEX documents_turn ON documents (turn) WHERE turn <> '';
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _AUDIT)
 
 
 def version_of(connection: apsw.Connection) -> int:

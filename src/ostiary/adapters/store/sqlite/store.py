@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from ostiary.adapters.store.sqlite import documents, leases, reads, units
+from ostiary.adapters.store.sqlite.audit import SqliteAudit
 from ostiary.adapters.store.sqlite.threads import Threads
+from ostiary.contracts.audit import AuditHead
 from ostiary.contracts.events import Recorded
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.store import (
@@ -35,6 +37,9 @@ class ReadDocuments:
     async def history(self, collection: str, path: str) -> tuple[DocumentVersion, ...]:
         return await self._reading.run(lambda c: documents.history(c, collection, path))
 
+    async def changed_by(self, turn: str) -> tuple[DocumentVersion, ...]:
+        return await self._reading.run(lambda c: documents.changed_by(c, turn))
+
 
 class SqliteDocuments(ReadDocuments):
     """`contracts.store.Documents`."""
@@ -56,6 +61,10 @@ class SqliteReader:
         self._reading = reading
         self._now = now
         self.documents = ReadDocuments(reading)
+
+    def audit(self, heads: tuple[AuditHead, ...] = ()) -> SqliteAudit:
+        """The audit log, held against where it stood at earlier moments (`heads`) when it is verified."""
+        return SqliteAudit(self._reading, heads)
 
     async def pending(self) -> Pending:
         return await self._reading.run(reads.pending)

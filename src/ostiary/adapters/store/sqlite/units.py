@@ -6,7 +6,7 @@ from typing import Any
 import apsw
 
 from ostiary.adapters.store.codec import encode, encode_inbox
-from ostiary.adapters.store.sqlite import documents, journal, leases
+from ostiary.adapters.store.sqlite import audit, documents, journal, leases
 from ostiary.adapters.store.sqlite.writer import Transaction, Unit
 from ostiary.contracts import store as words
 from ostiary.contracts.errors import AlreadyAccepted, BadInput, Conflict
@@ -196,5 +196,6 @@ _PLANNERS: Mapping[type, Callable[[Any], tuple[Unit, int]]] = {
     words.PutBlob: documents.put_blob,
     words.Put: documents.put,
     words.Tombstone: documents.tombstone,
+    words.Audit: audit.append,
     words.SaveSnapshot: journal.save_snapshot,
 }

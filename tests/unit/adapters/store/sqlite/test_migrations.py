@@ -7,6 +7,7 @@ from ostiary.adapters.store.sqlite import open_reader, open_store
 from ostiary.adapters.store.sqlite.connection import connect_writer, fetch
 from ostiary.adapters.store.sqlite.migrations import MIGRATIONS, migrate, version_of
 from ostiary.contracts.errors import StoreRefused
+from ostiary.contracts.store import Audit
 from ostiary.kit.clock import ManualClock
 from tests.conformance.store.words import setting
 from tests.unit.adapters.store.conftest import KEY
@@ -100,3 +101,19 @@ async def test_every_older_version_is_brought_up_to_date_by_opening(path: Path, 
             pass
     async with open_store(path, KEY, clock=ManualClock()) as store:
         assert await store.commit([setting("a")]) == (1,)
+
+
+async def test_a_store_of_the_first_release_keeps_its_documents_and_gains_an_audit_log(path: Path) -> None:
+    at_version(path, 1)
+    connection = connect_writer(path, KEY)
+    connection.execute(
+        "INSERT INTO blobs (digest, content) VALUES ('d', CAST('old' AS BLOB));"
+        " INSERT INTO documents (collection, path, version, digest, size, at, author, turn, label)"
+        " VALUES ('notes', 'a.md', 1, 'd', 3, 1.0, 'owner', 't1', NULL)"
+    ).fetchall()
+    connection.close()
+    async with open_store(path, KEY, clock=ManualClock()) as store:
+        assert [each.path for each in await store.documents.changed_by("t1")] == ["a.md"]
+        await store.commit([Audit(at=1.0, kind="login", actor="owner", subject="", outcome="ok")])
+        assert await store.audit().verify() == ""
+    assert path.with_name("store.db.v1.bak").exists()
