@@ -1,9 +1,12 @@
 """Errors in the shape OpenAI's clients read: `{"error": {"message", "type", "param", "code"}}`."""
 
 import math
+import re
 
 from ostiary.contracts.engine import Outcome
 from ostiary.contracts.errors import BadInput, Busy, NotAllowed, OstiaryError, StoreUnavailable, UnknownSession
+
+_NAMED = re.compile(r"(response_format|tool_choice|parallel_tool_calls): ")
 
 # What a provider that limits the rate, but not for how long, is given: seconds.
 _UNTOLD_WAIT = 60
@@ -101,5 +104,8 @@ def from_outcome(outcome: Outcome) -> ApiError:
     kind = outcome.error_kind or ("timeout" if outcome.status == "timeout" else "")
     status, code = _OUTCOMES.get(kind, (500, kind or "turn_failed"))
     said = outcome.text if outcome.status == "failed" else outcome.reason
+    if kind == "rejected" and (named := _NAMED.match(outcome.reason)) is not None:
+        # Not the provider: the wire knows that this model cannot do what the request demands.
+        return ApiError(status, outcome.reason.rstrip(".") + ".", code="unsupported_parameter", param=named[1])
     wait = math.ceil(outcome.retry_after) or (_UNTOLD_WAIT if status == 429 else 0)
     return ApiError(status, said or outcome.reason or "The turn failed.", code=code, retry_after=wait)

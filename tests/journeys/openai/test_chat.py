@@ -88,10 +88,9 @@ def test_models_are_listed_and_found_by_name(client: OpenAI) -> None:
     [
         ({"n": 2}, "n"),
         ({"logprobs": True}, "logprobs"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"tools": [LOOK], "tool_choice": "required"}, "tool_choice"),
-        ({"tools": [LOOK], "tool_choice": {"type": "function", "function": {"name": "look"}}}, "tool_choice"),
-        ({"tools": [LOOK], "parallel_tool_calls": False}, "parallel_tool_calls"),
+        ({"response_format": {"type": "xml"}}, "response_format.type"),
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"tools": [LOOK], "tool_choice": {"type": "function", "function": {"name": "listen"}}}, "tool_choice"),
         ({"messages": []}, "messages"),
     ],
 )

@@ -261,9 +261,10 @@ def test_the_same_key_runs_once(client: OpenAI, model: Model) -> None:
     ("more", "param"),
     [
         ({"background": True}, "background"),
-        ({"text": {"format": {"type": "json_object"}}}, "text.format"),
+        ({"text": {"format": {"type": "xml"}}}, "text.format.type"),
+        ({"text": {"format": {"type": "json_schema", "name": "a"}}}, "text.format.schema"),
         ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
-        ({"tools": [LOOK], "tool_choice": "required"}, "tool_choice"),
+        ({"tool_choice": "required"}, "tool_choice"),
         ({"conversation": "conv_1"}, "conversation"),
         ({"reasoning": {"effort": "heroic"}}, "reasoning.effort"),
         ({"input": []}, "input"),

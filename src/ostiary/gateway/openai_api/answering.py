@@ -68,14 +68,14 @@ class Exchange:
         except anyio.get_cancelled_exc_class():
             # The server stops and waits no longer.
             with anyio.move_on_after(_LAST_WORDS_SECONDS, shield=True):
-                await _tell(send, cut)
+                await self._tell(send, cut)
             raise
         if isinstance(outcome, Outcome) and outcome.status in ("failed", "timeout"):
             outcome = from_outcome(outcome)
         if isinstance(outcome, Outcome):
             await respond(send, 200, self.form(begun).whole(outcome, wire_calls(outcome, ephemeral=self.turn.ephemeral)))
         elif outcome is not None:
-            await _tell(send, outcome)
+            await self._tell(send, outcome)
 
     async def _settled(self, begun: Begun | Replied) -> Outcome | ApiError:
         try:
@@ -111,13 +111,24 @@ class Exchange:
                     if not group.cancel_scope.cancel_called:
                         # The server stops and waits no longer.
                         with anyio.move_on_after(_LAST_WORDS_SECONDS, shield=True):
-                            await _last_words(send, pipe, narrator, cut)
+                            refused = await _last_words(pipe, narrator, cut)
+                            if refused is not None:
+                                await self._tell(send, refused)
                     raise
                 pipe.close()
                 await pipe.drained.wait()
                 group.cancel_scope.cancel()
         if refused is not None:
-            await _tell(send, refused)
+            await self._tell(send, refused)
+
+    async def _tell(self, send: Send, error: ApiError) -> None:
+        if error.param == "response_format" and self.turn.listed_as == "input":
+            error.param, error.message = "text.format", error.message.replace("response_format", "text.format", 1)
+        # What was accepted has run or runs: a client that simply asks again would have it done twice.
+        headers: list[Header] = [(b"x-should-retry", b"true" if error.is_repeatable else b"false")]
+        if error.retry_after:
+            headers.append((b"retry-after", str(error.retry_after).encode()))
+        await respond(send, error.status, error.body(), headers)
 
     async def _outcome(self, begun: Begun | Replied) -> Outcome:
         if isinstance(begun, Replied):
@@ -173,20 +184,12 @@ def _cut_off(key: str) -> ApiError:
     )
 
 
-async def _last_words(send: Send, pipe: Pipe, narrator: Narrator, cut: ApiError) -> None:
+async def _last_words(pipe: Pipe, narrator: Narrator, cut: ApiError) -> ApiError | None:
+    """Gives what must be told by the status, if nothing was said yet."""
     refused = _into_stream(narrator, cut)
     pipe.close()
     await pipe.drained.wait()
-    if refused is not None:
-        await _tell(send, refused)
-
-
-async def _tell(send: Send, error: ApiError) -> None:
-    # What was accepted has run or runs: a client that simply asks again would have it done twice.
-    headers: list[Header] = [(b"x-should-retry", b"true" if error.is_repeatable else b"false")]
-    if error.retry_after:
-        headers.append((b"retry-after", str(error.retry_after).encode()))
-    await respond(send, error.status, error.body(), headers)
+    return refused
 
 
 def _into_stream(narrator: Narrator, error: ApiError) -> ApiError | None:

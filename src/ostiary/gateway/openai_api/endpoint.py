@@ -13,13 +13,14 @@ from ostiary.gateway.openai_api.request import Request, parse
 from ostiary.gateway.openai_api.stopping import before_stop
 from ostiary.gateway.openai_api.stream import Calls, Voice
 from ostiary.gateway.openai_api.submission import translate
+from ostiary.gateway.openai_api.terms import keep_terms
 
 
 async def completions(desk: Desk, scope: Scope, receive: Receive, send: Send) -> None:
     """Raises ApiError, OstiaryError or ClientGone."""
     request = parse(await read_body(scope, receive, desk.limits))
     caller = desk.caller(scope, request.model)
-    turn = translate(request, caller, desk.session_for, desk.limits)
+    turn = await keep_terms(desk.store, translate(request, caller, desk.session_for, desk.limits))
     form = _Form(request=request, id=f"chatcmpl-{caller.fresh}", created=int(caller.at))
     exchange = Exchange(engine=desk.engine, limits=desk.limits, turn=turn, form=lambda begun: form, stops=stops_of(request.stop))
     await exchange.answer(scope, receive, send, streamed=bool(request.stream))

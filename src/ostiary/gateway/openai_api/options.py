@@ -6,11 +6,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from ostiary.contracts.model import AnswerForm, ToolChoice
 from ostiary.gateway.errors import ApiError
 
 T = TypeVar("T")
-
-TEXT_ONLY = "the answer's form cannot be forced; ask for JSON in the instructions"
 
 _WHERE = re.compile(r"^(?P<what>.*?)(?: - at `\$?\.?(?P<path>[^`]*)`)?$", re.DOTALL)
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -63,7 +62,7 @@ def check_options(*, temperature: float | None, token_limits: Mapping[str, int |
         raise wrong(name, f"expected one of {', '.join(EFFORTS)}")
 
 
-def check_tools(functions: Sequence[tuple[str, Function]], *, choice: object, parallel: bool | None) -> None:
+def check_tools(functions: Sequence[tuple[str, Function]], *, choice: str | Mapping[str, Any] | None) -> None:
     """`functions` come with their paths. Raises ApiError 400."""
     if len(functions) > _MOST_TOOLS:
         raise wrong("tools", f"more than {_MOST_TOOLS}")
@@ -75,12 +74,53 @@ def check_tools(functions: Sequence[tuple[str, Function]], *, choice: object, pa
         if function.name in seen:
             raise wrong(path, f"{function.name!r} is there twice")
         seen.add(function.name)
-    refuse_unsupported(
-        {
-            "tool_choice": (choice not in (None, "auto", "none"), "a call cannot be forced; use auto or none"),
-            "parallel_tool_calls": (parallel is False and bool(functions), "the model may call several tools at once"),
-        }
-    )
+    chosen = choice_of(choice)
+    if chosen is None or chosen.mode == "none":
+        return
+    if not functions:
+        raise wrong("tool_choice", "a call can only be demanded of the tools that the request brings along")
+    if chosen.tool and chosen.tool not in seen:
+        raise wrong("tool_choice", f"{chosen.tool[:64]!r} is not among the tools")
+
+
+def choice_of(choice: str | Mapping[str, Any] | None) -> ToolChoice | None:
+    """Both interfaces' ways of writing it; None leaves it to the model. Raises ApiError 400."""
+    if choice in (None, "auto"):
+        return None
+    if choice == "none":
+        return ToolChoice(mode="none")
+    if choice == "required":
+        return ToolChoice(mode="required")
+    if isinstance(choice, Mapping) and choice.get("type") == "function":
+        nested = choice.get("function")
+        name = nested.get("name") if isinstance(nested, Mapping) else choice.get("name")
+        if isinstance(name, str) and name:
+            return ToolChoice(mode="required", tool=name)
+    raise wrong("tool_choice", "expected auto, none, required or a function by its name")
+
+
+def form_of(path: str, kind: str, schema: "NamedSchema | None") -> AnswerForm | None:
+    """What the answer must look like; None for plain text. Raises ApiError 400."""
+    match kind:
+        case "text":
+            return None
+        case "json_object":
+            return AnswerForm()
+        case "json_schema" if schema is not None and schema.schema is not None:
+            if not _TOOL_NAME.fullmatch(schema.name):
+                raise wrong(f"{path}.name", "expected 1 to 64 of A-Z a-z 0-9 _ -")
+            return AnswerForm(schema=schema.schema, name=schema.name, description=schema.description or "", strict=schema.strict)
+        case "json_schema":
+            raise wrong(f"{path}.schema", "is missing")
+        case _:
+            raise wrong(f"{path}.type", "expected text, json_object or json_schema")
+
+
+class NamedSchema(msgspec.Struct, frozen=True):
+    name: str = ""
+    schema: dict[str, Any] | None = None
+    description: str | None = None
+    strict: bool | None = None
 
 
 def check_stops(stop: str | list[str] | None) -> None:

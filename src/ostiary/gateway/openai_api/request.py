@@ -4,13 +4,15 @@ from typing import Any, Literal
 
 import msgspec
 
+from ostiary.contracts.model import AnswerForm
 from ostiary.gateway.openai_api.options import (
-    TEXT_ONLY,
     Function,
+    NamedSchema,
     check_options,
     check_stops,
     check_tools,
     decoded,
+    form_of,
     refuse_unsupported,
     wrong,
 )
@@ -83,6 +85,7 @@ class StreamOptions(msgspec.Struct, frozen=True):
 
 class ResponseFormat(msgspec.Struct, frozen=True):
     type: str = "text"
+    json_schema: NamedSchema | None = None
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -124,7 +127,6 @@ def parse(body: bytes) -> Request:
             "n": (request.n not in (None, 1), "only one answer is given"),
             "logprobs": (bool(request.logprobs or request.top_logprobs), "the probabilities of tokens are not known here"),
             "logit_bias": (bool(request.logit_bias), "tokens are not weighted here"),
-            "response_format": (request.response_format not in (None, ResponseFormat()), TEXT_ONLY),
             "modalities": (request.modalities not in (None, ["text"]), "only text is given"),
             "functions": (bool(request.functions or request.function_call), "use tools"),
             "web_search_options": (request.web_search_options is not None, "an agent's own tools search"),
@@ -140,7 +142,14 @@ def parse(body: bytes) -> Request:
     check_tools(
         [(f"tools[{index}].function", tool.function) for index, tool in enumerate(request.tools or ())],
         choice=request.tool_choice,
-        parallel=request.parallel_tool_calls,
     )
+    chat_form(request)
     check_stops(request.stop)
     return request
+
+
+def chat_form(request: Request) -> AnswerForm | None:
+    """Raises ApiError 400."""
+    wanted = request.response_format
+    path = "response_format.json_schema" if wanted is not None and wanted.type == "json_schema" else "response_format"
+    return form_of(path, wanted.type, wanted.json_schema) if wanted is not None else None

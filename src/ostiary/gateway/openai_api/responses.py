@@ -16,6 +16,7 @@ from ostiary.gateway.openai_api.request import Request, ToolMessage
 from ostiary.gateway.openai_api.responses_render import Response
 from ostiary.gateway.openai_api.responses_request import ResponsesRequest, as_chat, parse
 from ostiary.gateway.openai_api.submission import Caller, Earlier, fresh_of, plain_call_id, translate
+from ostiary.gateway.openai_api.terms import keep_terms
 
 # How long a turn that ended needs to be read; one that runs is not waited for.
 _SETTLED_SECONDS = 0.2
@@ -28,7 +29,7 @@ async def responses(desk: Desk, scope: Scope, receive: Receive, send: Send) -> N
     caller = replace(desk.caller(scope, request.model), listed_as="input")
     if request.previous_response_id:
         caller = await _following(desk, request.previous_response_id, chat, caller)
-    turn = translate(chat, caller, desk.session_for, desk.limits)
+    turn = await keep_terms(desk.store, translate(chat, caller, desk.session_for, desk.limits))
     if turn.submission is not None and request.instructions:
         instructions = "\n\n".join(filter(None, (request.instructions, turn.submission.instructions)))
         turn = replace(turn, submission=replace(turn.submission, instructions=instructions))

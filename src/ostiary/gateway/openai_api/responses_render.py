@@ -73,12 +73,12 @@ class Response:
             "metadata": request.metadata or {},
             "model": request.model or NAME,
             "output": [],
-            "parallel_tool_calls": True,
+            "parallel_tool_calls": request.parallel_tool_calls is not False,
             "previous_response_id": request.previous_response_id,
             "reasoning": {"effort": request.reasoning.effort if request.reasoning else None, "summary": None},
             "store": request.store is not False,
             "temperature": request.temperature,
-            "text": {"format": {"type": "text"}},
+            "text": {"format": _format(request)},
             "tool_choice": request.tool_choice or "auto",
             "tools": [_tool(each) for each in msgspec.to_builtins(request.tools or [])],
             "top_p": None,
@@ -209,3 +209,12 @@ def _usage(usage: Usage) -> Body:
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": given + usage.output,
     }
+
+
+def _format(request: ResponsesRequest) -> Body:
+    """As it was asked for; a schema's fields that were left out are not made up."""
+    wanted = request.text.format if request.text else None
+    if wanted is None or wanted.type != "json_schema":
+        return {"type": wanted.type if wanted is not None else "text"}
+    fields = {"name": wanted.name, "schema": wanted.schema, "description": wanted.description, "strict": wanted.strict}
+    return {"type": wanted.type, **{name: value for name, value in fields.items() if value is not None}}

@@ -5,11 +5,12 @@ from typing import Any
 import msgspec
 
 from ostiary.gateway.openai_api.options import (
-    TEXT_ONLY,
     Function,
+    NamedSchema,
     check_options,
     check_tools,
     decoded,
+    form_of,
     refuse_unsupported,
     wrong,
 )
@@ -22,6 +23,7 @@ from ostiary.gateway.openai_api.request import (
     ImageUrl,
     Message,
     Request,
+    ResponseFormat,
     SystemMessage,
     TextPart,
     Tool,
@@ -66,6 +68,10 @@ class Reasoning(msgspec.Struct, frozen=True):
 
 class TextFormat(msgspec.Struct, frozen=True):
     type: str = "text"
+    name: str = ""
+    schema: dict[str, Any] | None = None
+    description: str | None = None
+    strict: bool | None = None
 
 
 class TextOptions(msgspec.Struct, frozen=True):
@@ -103,7 +109,6 @@ _decode = msgspec.json.Decoder(ResponsesRequest).decode
 def parse(body: bytes) -> ResponsesRequest:
     """Raises ApiError 400 naming the field."""
     request = decoded(_decode, body)
-    text = request.text.format if request.text else None
     refuse_unsupported(
         {
             "background": (bool(request.background), "hanging up cancels nothing anyway"),
@@ -111,7 +116,6 @@ def parse(body: bytes) -> ResponsesRequest:
             "prompt": (request.prompt is not None, "prompts are not kept here"),
             "max_tool_calls": (request.max_tool_calls is not None, "an agent's steps are limited by its configuration"),
             "top_logprobs": (bool(request.top_logprobs), "the probabilities of tokens are not known here"),
-            "text.format": (text not in (None, TextFormat()), TEXT_ONLY),
         }
     )
     for index, tool in enumerate(request.tools or ()):
@@ -123,7 +127,8 @@ def parse(body: bytes) -> ResponsesRequest:
         effort=("reasoning.effort", effort),
     )
     functions = [(f"tools[{index}]", _function(tool)) for index, tool in enumerate(request.tools or ())]
-    check_tools(functions, choice=request.tool_choice, parallel=request.parallel_tool_calls)
+    check_tools(functions, choice=request.tool_choice)
+    _format(request)
     _check_metadata(request.metadata or {})
     return request
 
@@ -140,10 +145,22 @@ def as_chat(request: ResponsesRequest) -> Request:
         stream=request.stream,
         tools=[Tool(function=_function(tool)) for tool in request.tools or ()],
         tool_choice=request.tool_choice,
+        parallel_tool_calls=request.parallel_tool_calls,
+        response_format=_format(request),
         max_completion_tokens=request.max_output_tokens,
         temperature=request.temperature,
         reasoning_effort=request.reasoning.effort if request.reasoning else None,
     )
+
+
+def _format(request: ResponsesRequest) -> ResponseFormat | None:
+    """As a chat request has it. Raises ApiError 400."""
+    wanted = request.text.format if request.text else None
+    if wanted is None:
+        return None
+    schema = NamedSchema(name=wanted.name, schema=wanted.schema, description=wanted.description, strict=wanted.strict)
+    form_of("text.format", wanted.type, schema)
+    return ResponseFormat(type=wanted.type, json_schema=schema)
 
 
 def _message(item: Item, path: str) -> Message:

@@ -12,11 +12,12 @@ from ostiary.contracts.identity import OWNER, Principal, SessionKey
 from ostiary.contracts.messages import Address, Attachment, InboundMessage, UserId
 from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.records import dataclass
+from ostiary.core.agent.terms import terms_of
 from ostiary.core.routing.scopes import api_scope
 from ostiary.gateway.errors import ApiError, sentence
 from ostiary.gateway.limits import Limits
 from ostiary.gateway.openai_api import images
-from ostiary.gateway.openai_api.options import EFFORTS, wrong
+from ostiary.gateway.openai_api.options import EFFORTS, choice_of, wrong
 from ostiary.gateway.openai_api.request import (
     AssistantMessage,
     DeveloperMessage,
@@ -27,6 +28,7 @@ from ostiary.gateway.openai_api.request import (
     TextPart,
     ToolMessage,
     UserMessage,
+    chat_form,
 )
 
 # The token is the principal, whatever `user` says.
@@ -44,6 +46,7 @@ class Turn:
     """What a request asks of the engine: first `answers` to the open calls of the session `asking`, then the submission.
 
     A request that only answers `speaks` not: its submission, if any, is for when the answers match no open call.
+    `terms` are what it demands of the answer, as core.agent.terms has them.
     """
 
     principal: Principal
@@ -53,6 +56,7 @@ class Turn:
     speaks: bool
     ephemeral: bool
     listed_as: str
+    terms: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +122,7 @@ def translate(request: Request, caller: Caller, session_for: SessionFor, limits:
         raise wrong(caller.listed_as, "expected a user message after the last answer")
     outcomes = tuple(_outcome(message, reading.names) for message in answers)
     place = _place(request, caller, session_for, answers, spoke=spoke)
+    terms = _terms(request)
     context = _history(request.messages[:split], outcomes, caller.earlier, reading) if place.is_one_call else ()
     submission = Submission(
         message=_message(caller, request.user or "", "\n\n".join(said.texts) if spoke else GO_ON, said.attachments),
@@ -128,7 +133,7 @@ def translate(request: Request, caller: Caller, session_for: SessionFor, limits:
         context=context,
         client_tools=_client_tools(request),
         blobs=reading.blobs,
-        directives=_directives(request, caller),
+        directives={**_directives(request, caller), **terms},
         max_tokens=request.max_completion_tokens or request.max_tokens,
         temperature=request.temperature,
     )
@@ -140,6 +145,7 @@ def translate(request: Request, caller: Caller, session_for: SessionFor, limits:
         speaks=spoke,
         ephemeral=place.is_one_call,
         listed_as=caller.listed_as,
+        terms=terms,
     )
 
 
@@ -158,6 +164,11 @@ def _place(request: Request, caller: Caller, session_for: SessionFor, answers: S
 def _directives(request: Request, caller: Caller) -> Mapping[str, str]:
     directives = {"model": caller.model, "thinking": EFFORTS.get(request.reasoning_effort or "", "")}
     return {name: value for name, value in directives.items() if value}
+
+
+def _terms(request: Request) -> Mapping[str, str]:
+    one_at_a_time = request.parallel_tool_calls is False and request.tools
+    return terms_of(form=chat_form(request), choice=choice_of(request.tool_choice), parallel=False if one_at_a_time else None)
 
 
 def wire_call_id(call: ToolCall, session: SessionKey, *, ephemeral: bool) -> str:
@@ -305,8 +316,6 @@ def _text(parts: str | list[TextPart]) -> str:
 
 
 def _client_tools(request: Request) -> tuple[ToolSchema, ...]:
-    if request.tool_choice == "none":
-        return ()
     empty = {"type": "object", "properties": {}}
     return tuple(
         ToolSchema(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from ostiary.gateway.errors import ApiError
 from ostiary.gateway.openai_api.request import parse
 
+A = [{"function": {"name": "a"}}]
 HI = [{"role": "user", "content": "hi"}]
 
 
@@ -31,13 +32,17 @@ HI = [{"role": "user", "content": "hi"}]
         ({"messages": HI, "functions": [{"name": "f"}]}, "functions", "use tools"),
         ({"messages": HI, "modalities": ["audio"]}, "modalities", "only text"),
         ({"messages": HI, "reasoning_effort": "heroic"}, "reasoning_effort", "expected one of"),
+        ({"messages": HI, "tool_choice": "required"}, "tool_choice", "tools that the request brings"),
+        ({"messages": HI, "tools": A, "tool_choice": "always"}, "tool_choice", "expected auto, none, required"),
+        ({"messages": HI, "tools": A, "tool_choice": {"type": "function"}}, "tool_choice", "expected auto, none, required"),
+        ({"messages": HI, "tools": A, "tool_choice": {"type": "function", "function": {"name": "b"}}}, "tool_choice", "'b'"),
+        ({"messages": HI, "response_format": {"type": "xml"}}, "response_format.type", "json_schema"),
+        ({"messages": HI, "response_format": {"type": "json_schema"}}, "response_format.json_schema.schema", "missing"),
         (
-            {"messages": HI, "parallel_tool_calls": False, "tools": [{"function": {"name": "a"}}]},
-            "parallel_tool_calls",
-            "several",
+            {"messages": HI, "response_format": {"type": "json_schema", "json_schema": {"name": "a b", "schema": {}}}},
+            "response_format.json_schema.name",
+            "expected 1 to 64",
         ),
-        ({"messages": HI, "tool_choice": "required"}, "tool_choice", "not supported"),
-        ({"messages": HI, "response_format": {"type": "json_object"}}, "response_format", "not supported"),
         ({"messages": HI, "max_tokens": 0}, "max_tokens", "at least 1"),
         ({"messages": HI, "temperature": 9}, "temperature", "from 0 to 2"),
         ({"messages": HI, "tools": [{"function": {"name": "a b"}}]}, "tools[0].function.name", "expected 1 to 64"),
