@@ -1,10 +1,12 @@
 """The real embedded model in its real process. Its weights are fetched once into the shared directory if they are missing."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -26,7 +28,7 @@ from ostiary.contracts.content import (
     UserMessage,
 )
 from ostiary.contracts.errors import ModelUnavailable
-from ostiary.contracts.model import Answered, ModelChoice, ModelRef, ModelRequest, TextDelta
+from ostiary.contracts.model import Answered, AnswerForm, ModelChoice, ModelRef, ModelRequest, TextDelta
 from tests.unit.adapters.models.embedded.cases import CHAT_CASES, TOOL_CASES, TOOLS
 
 REF = ModelRef("embedded", QWEN.model)
@@ -115,6 +117,14 @@ async def test_a_tool_is_chosen_and_its_result_is_answered_from(model: Embedded)
     final = await answer(model, ask(question, AssistantMessage(parts=(call,)), ToolMessage(outcomes=(result,))))
     assert calls(final) == []
     assert "Henrietta" in said(final)
+
+
+async def test_an_answer_keeps_to_the_schema_that_was_demanded(model: Embedded) -> None:
+    properties = {"city": {"type": "string"}, "degrees": {"type": "number"}}
+    form = AnswerForm(schema={"type": "object", "properties": properties, "required": ["city", "degrees"]})
+    question = ask(user("It is 9 degrees in Bern. Say this as JSON."), max_tokens=80, tools=False)
+    found = json.loads(said(await answer(model, replace(question, form=form))))
+    assert (found["city"], found["degrees"]) == ("Bern", 9)
 
 
 async def test_the_router_is_right_in_most_cases(model: Embedded) -> None:

@@ -2,6 +2,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -12,9 +13,10 @@ from ostiary.adapters.models.embedded.catalogue import QWEN, Weights
 from ostiary.adapters.models.embedded.client import Embedded, Settings
 from ostiary.adapters.models.embedded.weights import Report
 from ostiary.contracts.content import Label, Text, ToolCall, Trust, UserMessage
-from ostiary.contracts.errors import ContextOverflow, ModelMisconfigured, ModelUnavailable
+from ostiary.contracts.errors import ContextOverflow, ModelMisconfigured, ModelRejected, ModelUnavailable
 from ostiary.contracts.model import (
     Answered,
+    AnswerForm,
     CallDelta,
     ModelChoice,
     ModelEvent,
@@ -22,6 +24,7 @@ from ostiary.contracts.model import (
     ModelRequest,
     TextDelta,
     ThinkingDelta,
+    ToolChoice,
     ToolSchema,
     Usage,
 )
@@ -96,6 +99,27 @@ async def test_a_chosen_tool_becomes_a_call(directory: Path) -> None:
 async def test_plain_talk_is_not_asked_about_tools(directory: Path) -> None:
     async with Embedded(directory, settings()) as model:
         assert text(await heard(model, ask("Who wrote Romeo and Juliet?", TOOLS))) == "echo: Who wrote Romeo and Juliet?"
+
+
+async def test_a_form_is_the_grammar_of_the_answer(directory: Path) -> None:
+    async with Embedded(directory, settings()) as model:
+        free = await heard(model, ask("hi"))
+        formed = await heard(model, replace(ask("hi"), form=AnswerForm()))
+    assert text(free).startswith("echo: ")
+    assert text(formed).startswith("{")
+
+
+async def test_no_tool_is_chosen_where_none_may_be_called(directory: Path) -> None:
+    async with Embedded(directory, settings()) as model:
+        answered = (await heard(model, replace(ask("read a.txt", TOOLS), tool_choice=ToolChoice(mode="none"))))[-1]
+    assert isinstance(answered, Answered)
+    assert [type(part) for part in answered.parts] == [Text]
+
+
+async def test_a_demanded_call_is_refused_by_name(directory: Path) -> None:
+    async with Embedded(directory, settings()) as model:
+        with pytest.raises(ModelRejected, match=r"^tool_choice: "):
+            await heard(model, replace(ask("read a.txt", TOOLS), tool_choice=ToolChoice(mode="required")))
 
 
 async def test_one_child_serves_many_requests_and_ends_with_its_owner(directory: Path) -> None:
