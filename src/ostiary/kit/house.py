@@ -18,6 +18,9 @@ from ostiary.contracts.tool import Tool
 from ostiary.core.agent.context import Prepared
 from ostiary.core.agent.run import Runner, RunRules
 from ostiary.core.agent.tool_calls import Decide, ToolCalls, ToolLimits
+from ostiary.core.agent.tool_hooks import ToolHooks
+from ostiary.core.approvals.desk import Approvals
+from ostiary.core.approvals.notice import Teller
 from ostiary.core.routing.access import SpeakPolicy
 from ostiary.core.routing.bindings import AgentEntry, compile_bindings
 from ostiary.core.routing.delivery import Delivery, DeliveryRules, Manner, Render
@@ -115,6 +118,8 @@ class House:
     inbound_debounce: Mapping[str, float] = field(default_factory=dict)
     drain_seconds: float = 5.0
     made: Callable[[Supervisor], None] = lambda engine: None
+    hooks: ToolHooks = field(default_factory=ToolHooks)
+    redact: Callable[[str], str] = lambda text: text
 
 
 @asynccontextmanager
@@ -130,7 +135,19 @@ async def open_house(house: House) -> AsyncIterator[Supervisor]:
         manner=lambda channel: house.manners.get(channel) or Manner(),
         render=house.render,
     )
-    calls = ToolCalls(sessions=sessions, tools=house.tools, decide=house.decide, clock=house.clock, limits=house.limits)
+    approvals = Approvals(sessions=sessions, clock=house.clock, ids=house.ids)
+    approvals.tell = Teller(pushes=delivery.pushes, rows=delivery.rows, send=delivery.send).tell
+    calls = ToolCalls(
+        sessions=sessions,
+        tools=house.tools,
+        decide=house.decide,
+        clock=house.clock,
+        limits=house.limits,
+        approvals=approvals,
+        hooks=house.hooks,
+        redact=house.redact,
+        is_attended=lambda address: not delivery.pushes(address),
+    )
     runner = Runner(
         sessions=sessions,
         model=house.model,
@@ -158,6 +175,7 @@ async def open_house(house: House) -> AsyncIterator[Supervisor]:
         clock=house.clock,
         channels=house.channels,
         drain_seconds=house.drain_seconds,
+        approvals=approvals,
     )
     rules = IntakeRules(
         bindings=compile_bindings((), (AgentEntry(id="main"),)),

@@ -30,12 +30,17 @@ class Probe:
     """A tool that counts its calls and does what the test says."""
 
     def __init__(
-        self, name: str = "probe", *, act: Callable[[Mapping[str, object]], Any] | None = None, repeatable: bool = False
+        self,
+        name: str = "probe",
+        *,
+        act: Callable[[Mapping[str, object]], Any] | None = None,
+        repeatable: bool = False,
+        effect: Effect = Effect.WRITE,
     ) -> None:
         parameters = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
         self.spec = ToolSpec(
             schema=ToolSchema(name=name, description="A probe.", parameters=parameters),
-            effects=frozenset({Effect.WRITE}),
+            effects=frozenset({effect}),
             repeatable=repeatable,
             untrusted_output=False,
         )
@@ -54,6 +59,14 @@ async def pass_time(clock: ManualClock, until: Callable[[], bool]) -> None:
     with anyio.fail_after(10):
         while not until():
             await clock.advance(1.0)
+            await anyio.sleep(0.001)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let everything else work until this holds."""
+    with anyio.fail_after(10):
+        while not condition():
+            await anyio.lowlevel.checkpoint()
             await anyio.sleep(0.001)
 
 

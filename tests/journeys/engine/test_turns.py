@@ -8,7 +8,7 @@ from ostiary.contracts.engine import Submission
 from ostiary.contracts.errors import BadInput, ContextOverflow, ModelUnavailable
 from ostiary.contracts.events import KIND_OF, TurnEnded
 from ostiary.contracts.identity import SessionKey
-from ostiary.contracts.tool import ToolResult
+from ostiary.contracts.tool import Effect, ToolResult
 from ostiary.core.routing.supervisor import Supervisor
 from ostiary.kit.channels import MemoryChannel
 from ostiary.kit.models import ScriptedModel, call, fail, say
@@ -61,7 +61,7 @@ async def test_tool_calls_run_side_by_side_and_are_answered_in_order(house: Open
         await both_running[1 - number].wait()
         return ToolResult(text=f"done {number}")
 
-    probe = Probe(act=meet)
+    probe = Probe(act=meet, effect=Effect.READ)
     model = ScriptedModel([call("probe", {"n": 0}).then(call("probe", {"n": 1})), say("ok")])
     with anyio.fail_after(5):
         async with house(model=model, tools=[probe]):
@@ -70,6 +70,25 @@ async def test_tool_calls_run_side_by_side_and_are_answered_in_order(house: Open
     results = model.requests[1].messages[-1]
     assert isinstance(results, ToolMessage)
     assert [outcome.text for outcome in results.outcomes] == ["done 0", "done 1"]
+
+
+async def test_calls_that_change_something_run_one_after_the_other(house: OpenHouse, channel: MemoryChannel) -> None:
+    running = [0]
+
+    async def alone(arguments: object) -> ToolResult:
+        running[0] += 1
+        together = running[0]
+        await anyio.lowlevel.checkpoint()
+        running[0] -= 1
+        return ToolResult(text=f"{together} at once")
+
+    model = ScriptedModel([call("probe", {"n": 0}).then(call("probe", {"n": 1})), say("ok")])
+    async with house(model=model, tools=[Probe(act=alone)]):
+        await channel.say("go")
+        await channel.until_sent(1)
+    results = model.requests[1].messages[-1]
+    assert isinstance(results, ToolMessage)
+    assert [outcome.text for outcome in results.outcomes] == ["1 at once", "1 at once"]
 
 
 async def test_bad_calls_get_results_and_the_turn_goes_on(house: OpenHouse, channel: MemoryChannel) -> None:

@@ -10,6 +10,7 @@ from ostiary.core.agent.blocks import Blocks, shown_of
 from ostiary.core.agent.job import Job, begin, is_one_call
 from ostiary.core.agent.reply import closing_reply, usage_footer
 from ostiary.core.agent.tool_calls import INTERRUPTED, STOPPED, failure
+from ostiary.core.approvals.desk import Approvals
 from ostiary.core.routing.reply_tags import read_reply_tag
 from ostiary.core.sessions.pen import Pen, Sessions
 from ostiary.core.sessions.session import Session, Turn
@@ -18,9 +19,10 @@ log = logging.getLogger("ostiary.agent")
 
 
 class Ending:
-    def __init__(self, *, sessions: Sessions, blocks: Blocks) -> None:
+    def __init__(self, *, sessions: Sessions, blocks: Blocks, approvals: Approvals | None = None) -> None:
         self._sessions = sessions
         self._blocks = blocks
+        self._approvals = approvals
 
     def end(
         self,
@@ -73,6 +75,8 @@ class Ending:
             if turn is None or turn.id != job.turn:
                 return
             await self._blocks.recall(job, turn)
+            if self._approvals is not None:
+                self._approvals.lapse(pen, turn, "withdrawn", note=reason)
             for call in turn.open_calls:
                 if call.id in turn.intents:
                     pen.add(failure(call, STOPPED if status == "aborted" else INTERRUPTED, "interrupted"), turn=turn.id)

@@ -54,8 +54,9 @@ class Runner:
         self._asking = Asking(
             sessions=sessions, model=model, catalogue=catalogue, prompts=prompts, blocks=blocks, clock=clock, rules=rules
         )
-        self._ending = Ending(sessions=sessions, blocks=blocks)
+        self._ending = Ending(sessions=sessions, blocks=blocks, approvals=calls.approvals)
         self.end_early = self._ending.end_early
+        self.approvals = calls.approvals
 
     async def run(self, job: Job) -> Verdict:
         """Until the turn ended or waits. A cancellation from outside leaves it open, to go on after a restart."""
@@ -199,9 +200,11 @@ class Runner:
             return False
         if plan.wave:
             await self._calls.run(job.key, turn, plan.wave)
-        if await self._steer(job) or plan.later or not plan.client:
+        if await self._steer(job) or plan.later:
             return False
-        return await self._wait_for_client(job, plan)
+        if plan.asked:
+            return await self._wait_for_person(job, plan)
+        return bool(plan.client) and await self._wait_for_client(job, plan)
 
     async def _steer(self, job: Job) -> bool:
         """Commit the claim, the message and the results of skipped calls together."""
@@ -213,6 +216,8 @@ class Runner:
             arrived = job.steer()
             if not arrived:
                 return False
+            if self._calls.approvals is not None:
+                self._calls.approvals.lapse(pen, turn, "withdrawn", note="a new message came instead")
             for call in turn.open_calls:
                 pen.add(failure(call, SKIPPED, "skipped"), turn=turn.id)
             pen.add(Steered(inputs=tuple(each for _, each in arrived)), turn=turn.id)
@@ -224,6 +229,19 @@ class Runner:
             except BaseException:
                 job.unsteer([item for item, _ in arrived])
                 raise
+        return True
+
+    async def _wait_for_person(self, job: Job, plan: Plan) -> bool:
+        """False if one of the questions was answered meanwhile: then there is something to do."""
+        async with self._sessions.pen(job.key) as pen:
+            turn = pen.session.turn
+            if turn is None or turn.id != job.turn or any(asked.call_id in turn.answers for asked in plan.asked):
+                return False
+            deadline = min(asked.deadline for asked in plan.asked)
+            waiting = tuple(asked.call_id for asked in plan.asked)
+            pen.add(TurnSuspended(waiting_for="approval", call_ids=waiting, deadline=deadline), turn=turn.id)
+            pen.also(MarkTurn(turn=turn.id, session=job.key, lane=job.lane, state="waiting", deadline=deadline))
+            await pen.commit()
         return True
 
     async def _wait_for_client(self, job: Job, plan: Plan) -> bool:

@@ -10,12 +10,15 @@ from anyio.abc import TaskGroup
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.engine import Outcome, Stopped
 from ostiary.contracts.errors import Busy, StaleLease, StoreError, StoreUnavailable
+from ostiary.contracts.identity import Principal
 from ostiary.contracts.store import MarkInbox
 from ostiary.core.agent.job import Job
 from ostiary.core.agent.run import Runner
+from ostiary.core.approvals.desk import resume
 from ostiary.core.routing.outcomes import Outcomes, outcome_of
 from ostiary.core.routing.queue import Seat
 from ostiary.core.sessions.pen import Sessions
+from ostiary.core.sessions.session import Turn
 
 log = logging.getLogger("ostiary.lanes")
 
@@ -30,6 +33,7 @@ class Watch:
 
     turn: str
     reason: str = "nobody answered in time"
+    is_overtaken: bool = False
     nap: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
 
@@ -65,7 +69,9 @@ class Closing:
             # Answered before it had its place.
             seat.resume = turn.id
             return
-        self._outcomes.settle(turn.items, outcome_of(seat.key, turn))
+        if verdict == "ended" or not is_asked(turn):
+            # Whoever waits for an answer goes on waiting while a person is asked.
+            self._outcomes.settle(turn.items, outcome_of(seat.key, turn))
         if verdict == "waiting":
             self.park(seat, turn.id, turn.suspended.deadline if turn.suspended else 0.0)
 
@@ -85,12 +91,18 @@ class Closing:
             if watch is not None:
                 watch.nap.cancel()
 
-    def give_up(self, seat: Seat, reason: str) -> None:
-        """Do not wait any longer for the answers to a parked turn."""
+    def give_up(self, seat: Seat, reason: str, by: Principal) -> None:
+        """Do not wait any longer for the answers to a parked turn. What a person is asked is asked on, unless the one whose
+        turn it is has something else to say."""
         watch = self._watches.get(seat)
-        if watch is not None:
-            watch.reason = reason
-            watch.nap.cancel()
+        if watch is None:
+            return
+        session = self._sessions.peek(seat.key)
+        turn = session.turn if session is not None else None
+        if turn is not None and is_asked(turn) and turn.started.principal != by:
+            return
+        watch.reason, watch.is_overtaken = reason, True
+        watch.nap.cancel()
 
     async def stop(self, seat: Seat, reason: str) -> Stopped:
         """End what runs, clear what waits; durable when it returns."""
@@ -143,6 +155,24 @@ class Closing:
         seat.resume = "" if seat.resume == turn else seat.resume
         self._line_up(seat)
 
+    async def _lapse(self, seat: Seat, watch: Watch) -> bool:
+        """The unanswered questions of a turn become refusals and it goes on. False if it waits for something else."""
+        approvals = self._runner.approvals
+        async with self._sessions.pen(seat.key) as pen:
+            turn = pen.session.turn
+            if approvals is None or turn is None or turn.id != watch.turn or not is_asked(turn):
+                return False
+            if watch.is_overtaken:
+                approvals.lapse(pen, turn, "withdrawn", note=watch.reason)
+            else:
+                approvals.lapse(pen, turn, "expired", due=self._clock.now())
+            resume(pen, turn, watch.reason)
+            await pen.commit()
+        self.unpark(seat, watch.turn)
+        seat.resume = watch.turn
+        self._line_up(seat)
+        return True
+
     async def _expire(self, seat: Seat, watch: Watch, seconds: float | None) -> None:
         """Close a turn that still waits by then; if the store will not write, until it does."""
         with watch.nap:
@@ -150,7 +180,8 @@ class Closing:
         wait = FIRST_RETRY
         while self._watches.get(seat) is watch:
             try:
-                await self._close(seat, watch.turn, watch.reason)
+                if not await self._lapse(seat, watch):
+                    await self._close(seat, watch.turn, watch.reason)
             except StaleLease:
                 raise
             except Exception as error:  # noqa: BLE001 - one session's fault must not end the others
@@ -158,3 +189,8 @@ class Closing:
                 with anyio.CancelScope() as watch.nap:
                     await self._clock.sleep(wait)
                 wait = min(wait * 2, LONGEST_RETRY)
+
+
+def is_asked(turn: Turn) -> bool:
+    """Whether it waits for a person's yes or no."""
+    return turn.suspended is not None and turn.suspended.waiting_for == "approval"

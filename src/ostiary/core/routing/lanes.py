@@ -162,7 +162,7 @@ class Lanes:
         seat = self._seat(item.session)
         self.outcomes.expect(item.id)
         self._arrived(seat, item)
-        self.closing.give_up(seat, "a new message came instead of the answers")
+        self.closing.give_up(seat, "a new message came instead of the answers", item.principal)
         return item
 
     def _victim(self, seat: Seat, rules: QueueRules) -> InboxItem | None:

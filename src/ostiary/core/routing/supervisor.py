@@ -26,6 +26,7 @@ from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import InboundMessage
 from ostiary.contracts.store import InboxItem, Lease, MarkTurn, Pending, SaveSession, SessionRecord, Store
 from ostiary.core.agent.context import estimate
+from ostiary.core.approvals.desk import Approvals
 from ostiary.core.cancellation import Cancelled, is_wanted
 from ostiary.core.routing.delivery import Delivery
 from ostiary.core.routing.feed import Feed, Watcher
@@ -67,6 +68,7 @@ class Supervisor:
         channels: Mapping[str, Channel],
         drain_seconds: float = 30.0,
         owner: str = "local",
+        approvals: Approvals | None = None,
     ) -> None:
         self._store = store
         self._sessions = sessions
@@ -79,6 +81,7 @@ class Supervisor:
         self._has_drained = False
         self._owner = owner
         self.intake: Intake | None = None
+        self.approvals = approvals
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Supervisor"]:
@@ -89,6 +92,9 @@ class Supervisor:
         pending = await self._store.pending()
         self._delivery.recover(pending.outbox)
         self._lanes.recover(replace(pending, inbox=()))
+        if self.approvals is not None:
+            self.approvals.resume = self._lanes.unpark
+            await self.approvals.load([turn.turn for turn in pending.turns])
         unfinished = await self._take_up(pending)
         async with anyio.create_task_group() as outer:
             group: TaskGroup = await outer.start(_sheltered)

@@ -17,8 +17,11 @@ from ostiary.contracts.content import (
     UserPart,
 )
 from ostiary.contracts.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
     Branched,
     Compacted,
+    Declassified,
     Imported,
     ModelAnswered,
     ModelRequested,
@@ -58,6 +61,8 @@ class Turn:
     calls: dict[str, ToolCall] = field(default_factory=dict)
     intents: dict[str, ToolIntended] = field(default_factory=dict)
     results: dict[str, ToolResulted] = field(default_factory=dict)
+    asked: dict[str, ApprovalAsked] = field(default_factory=dict)
+    answers: dict[str, ApprovalAnswered] = field(default_factory=dict)
     suspended: TurnSuspended | None = None
     ended: TurnEnded | None = None
     usage: Usage = field(default_factory=Usage)
@@ -80,7 +85,7 @@ class Turn:
             case ModelAnswered():
                 self.answer, self.requested, self.step = event, False, event.step
                 self.calls = {part.id: part for part in event.parts if isinstance(part, ToolCall)}
-                self.intents, self.results = {}, {}
+                self.intents, self.results, self.asked, self.answers = {}, {}, {}, {}
                 self.usage = add_usage(self.usage, event.usage)
                 self.texts.append("".join(part.text for part in event.parts if isinstance(part, Text)))
             case ToolIntended(call_id=call_id):
@@ -88,6 +93,11 @@ class Turn:
             case ToolResulted(call_id=call_id):
                 self.results[call_id] = event
                 self.failed_tool = f"{event.name}: {event.text}" if event.is_error else ""
+            case ApprovalAsked(call_id=call_id):
+                self.asked[call_id] = event
+                self.answers.pop(call_id, None)
+            case ApprovalAnswered(call_id=call_id):
+                self.answers[call_id] = event
             case TurnSuspended():
                 self.suspended = event
             case TurnResumed():
@@ -152,6 +162,8 @@ class Session:
                 self._add_inputs(inputs)
             case TurnEnded():
                 self._end(event)
+            case Declassified():
+                self.label = SYSTEM_LABEL
             case SettingChanged(name=name, value=value):
                 self._set(name, value)
             case PrefixPinned():

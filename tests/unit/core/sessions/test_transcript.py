@@ -11,8 +11,11 @@ from ostiary.contracts.content import Image, Label, Message, Text, Thinking, Too
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.events import (
     KINDS,
+    ApprovalAnswered,
+    ApprovalAsked,
     Branched,
     Compacted,
+    Declassified,
     Erased,
     Event,
     Imported,
@@ -71,7 +74,21 @@ EVERY_KIND: tuple[Event, ...] = (
     ToolResulted(
         call_id="c", name="read", text="t", is_error=False, fate="done", label=WEB, details={"a": {"b": [1]}}, images=(PICTURE,)
     ),
+    ApprovalAsked(
+        approval="k3f9",
+        call_id="c",
+        name="read",
+        digest="d",
+        layers=("confirm", "taint"),
+        reason="careful",
+        deadline=5.0,
+        bound={"cwd": "notes"},
+        offers=("git status",),
+        label=WEB,
+    ),
     TurnSuspended(waiting_for="approval", call_ids=("c",), deadline=5.0),
+    ApprovalAnswered(approval="k3f9", call_id="c", answer="allowed", by="telegram:5", grant="g", note="n"),
+    Declassified(by="telegram:5", reason="I read it"),
     TurnResumed(reason="yes"),
     TurnEnded(status="completed", reply="ok"),
     SettingChanged(name="model", value="a/b", by="telegram:5"),

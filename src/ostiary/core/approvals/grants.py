@@ -1,0 +1,135 @@
+"""Standing grants: a yes that outlives its question, stated as a pattern, with an end, for one person and one agent.
+
+A grant covers only what the pattern says. The arguments it does not speak of must be those of the call it was given for.
+"""
+
+import json
+from collections.abc import Mapping
+from fnmatch import translate
+from re import compile as compile_pattern
+
+from ostiary.contracts.errors import BadInput
+from ostiary.contracts.policy import Action
+from ostiary.contracts.records import dataclass
+from ostiary.core.policy.commands import matches as command_matches
+from ostiary.core.policy.commands import offers as command_offers
+
+GRANTABLE = frozenset({"confirm", "switch"})
+"""The layers whose question a standing grant may answer; what taint or a plugin asks is asked each time."""
+
+EXACTLY = "exactly this"
+_MAX_PATTERN = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """Which argument of a tool a pattern speaks of, and which others may be anything."""
+
+    argument: str
+    free: frozenset[str]
+
+
+SUBJECTS: Mapping[str, Subject] = {
+    "exec": Subject(argument="command", free=frozenset({"timeout", "background"})),
+    "write": Subject(argument="path", free=frozenset({"content"})),
+    "edit": Subject(argument="path", free=frozenset({"old", "new", "all"})),
+    "message": Subject(argument="to", free=frozenset({"text"})),
+    "browser": Subject(argument="url", free=frozenset()),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """`fixed` holds, as JSON, the arguments that must be the same; `until` is UTC seconds. `principal` may use it."""
+
+    id: str
+    tool: str
+    pattern: str
+    fixed: Mapping[str, str]
+    agent: str
+    principal: str
+    until: float
+    by: str
+    given_at: float
+
+    def covers(self, action: Action, now: float) -> bool:
+        if now >= self.until or action.tool.name != self.tool or action.session.agent != self.agent:
+            return False
+        if str(action.principal.user) != self.principal:
+            return False
+        return _fixed(self.tool, action.arguments, self.pattern) == self.fixed and _matches(
+            self.tool, self.pattern, action.arguments
+        )
+
+    def packed(self) -> bytes:
+        return json.dumps({name: getattr(self, name) for name in _FIELDS}).encode()
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> "Grant":
+        """Raises ValueError for what `packed` never made."""
+        read = json.loads(packed)
+        if not isinstance(read, dict) or set(read) != set(_FIELDS):
+            raise ValueError("not a grant")
+        return cls(**read)
+
+
+_FIELDS = ("id", "tool", "pattern", "fixed", "agent", "principal", "until", "by", "given_at")
+
+
+def offers_for(tool: str, arguments: Mapping[str, object]) -> tuple[str, ...]:
+    """Patterns a person may choose for a wider yes, the narrowest first."""
+    subject = SUBJECTS.get(tool)
+    value = arguments.get(subject.argument) if subject is not None else None
+    if not isinstance(value, str) or not value:
+        return (EXACTLY,)
+    if tool == "exec":
+        return command_offers(value) or (EXACTLY,)
+    folder = value.rpartition("/")[0] if tool in ("write", "edit") else ""
+    return (_literal(value), *((f"{_literal(folder)}/*",) if folder else ()))
+
+
+def grant_for(action: Action, pattern: str, *, id: str, until: float, by: str, now: float) -> Grant:
+    """Raises BadInput for a pattern that does not cover the very call it is given with, or is too wide to mean anything."""
+    tool = action.tool.name
+    if len(pattern) > _MAX_PATTERN:
+        raise BadInput(f"the pattern has {len(pattern)} characters; at most {_MAX_PATTERN} are taken")
+    if pattern != EXACTLY and tool not in SUBJECTS:
+        raise BadInput(f"{tool} can only be granted as {EXACTLY!r}")
+    if not pattern.strip(" */.") and pattern != EXACTLY:
+        raise BadInput(f"{pattern!r} would cover everything", hint="Name what it is about, for example: git status*")
+    made = Grant(
+        id=id,
+        tool=tool,
+        pattern=pattern,
+        fixed=_fixed(tool, action.arguments, pattern),
+        agent=action.session.agent,
+        principal=str(action.principal.user),
+        until=until,
+        by=by,
+        given_at=now,
+    )
+    if not made.covers(action, now):
+        raise BadInput(f"the pattern {pattern!r} does not cover this call", hint="Choose one of the patterns that are offered.")
+    return made
+
+
+def _matches(tool: str, pattern: str, arguments: Mapping[str, object]) -> bool:
+    if pattern == EXACTLY:
+        return True
+    value = arguments.get(SUBJECTS[tool].argument) if tool in SUBJECTS else None
+    if not isinstance(value, str):
+        return False
+    if tool == "exec":
+        return command_matches(pattern, value)
+    # In a path or an address a dot-dot or a second slash would lead out of what the pattern names.
+    return ".." not in value and compile_pattern(translate(pattern)).match(value) is not None
+
+
+def _fixed(tool: str, arguments: Mapping[str, object], pattern: str) -> Mapping[str, str]:
+    subject = SUBJECTS.get(tool)
+    loose = frozenset[str]() if subject is None or pattern == EXACTLY else subject.free | {subject.argument}
+    return {name: json.dumps(value, sort_keys=True, default=str) for name, value in arguments.items() if name not in loose}
+
+
+def _literal(text: str) -> str:
+    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in text)
