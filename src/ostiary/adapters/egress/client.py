@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from ostiary.adapters.egress.agent import AgentProfile
+from ostiary.adapters.egress.judge import EgressRules, Judge
 from ostiary.adapters.egress.limits import Limits
 from ostiary.adapters.egress.origin import Origin
+from ostiary.adapters.egress.resolver import Resolve, SystemResolver
 from ostiary.contracts.errors import EgressRefused
 
 if TYPE_CHECKING:
+    import ssl
+
     from ostiary.adapters.egress.transport import Response, Transport
 
 _NO_HEADERS: Mapping[str, str] = {}
@@ -27,11 +32,13 @@ class Egress:
     """Open for the life of the process: `async with Egress() as egress`. Leaving closes every pooled connection.
 
     Proxies named in the environment, cookies and netrc are ignored; compressed answers are refused, so that the size limit
-    means what it says.
+    means what it says. `resolve` and `tls` (which authorities are trusted) are for the profile `agent`.
     """
 
-    def __init__(self, *, proxy: str = "") -> None:
+    def __init__(self, *, proxy: str = "", resolve: Resolve | None = None, tls: ssl.SSLContext | None = None) -> None:
         self._proxy = proxy or None
+        self._resolve = resolve or SystemResolver()
+        self._tls = tls
         self._transport: Transport | None = None
         self._open = False
 
@@ -48,6 +55,10 @@ class Egress:
     def configured(self, base_url: str) -> ConfiguredOrigin:
         """Raises EgressRefused if `base_url` is not a plain http(s) address."""
         return ConfiguredOrigin(self, Origin.parse(base_url))
+
+    def agent(self, rules: EgressRules) -> AgentProfile:
+        """For addresses that the assistant chose. Raises BadInput if a rule cannot be understood."""
+        return AgentProfile(Judge(rules), self._resolve, tls=self._tls)
 
     def transport(self) -> Transport:
         """The pooled connections, made on first use. Raises EgressRefused unless the egress is open."""

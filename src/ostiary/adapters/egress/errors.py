@@ -4,11 +4,11 @@ from typing import Literal
 
 from ostiary.contracts.errors import OstiaryError
 
-Failure = Literal["connect", "certificate", "timeout", "cut", "too_large", "protocol"]
+Failure = Literal["name", "connect", "certificate", "timeout", "cut", "too_large", "protocol"]
 
 
 class EgressFailed(OstiaryError):
-    """The other side could not be reached, took too long, stopped midway or sent too much; `failure` says which."""
+    """The other side could not be found or reached, took too long, stopped midway or sent too much; `failure` says which."""
 
     def __init__(self, message: str, *, failure: Failure, hint: str = "") -> None:
         super().__init__(message, hint=hint)

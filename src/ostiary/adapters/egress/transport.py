@@ -10,7 +10,7 @@ from aiohttp import ClientError
 from yarl import URL
 
 from ostiary.adapters.egress.errors import EgressFailed, Failure
-from ostiary.adapters.egress.limits import Limits
+from ostiary.adapters.egress.limits import FetchLimits, Limits
 from ostiary.adapters.egress.origin import Origin
 from ostiary.adapters.egress.redact import redact
 from ostiary.contracts.errors import EgressRefused
@@ -58,13 +58,13 @@ class Transport:
                 method,
                 self._url(url, origin),
                 data=data,
-                headers=_joined(headers, secret_headers),
+                headers=joined(headers, secret_headers),
                 timeout=self._timeout(limits),
                 allow_redirects=False,
                 proxy=self._proxy,
             )
         except (ClientError, OSError) as error:
-            raise _failed(origin, error, limits) from None
+            raise failed(origin, error, limits) from None
         response = Response(raw, origin, limits, _secrets(secret_headers))
         try:
             response.refuse_unwanted()
@@ -121,7 +121,7 @@ class Response:
         try:
             chunk = await self._raw.content.readany()
         except (ClientError, OSError) as error:
-            raise _failed(self._origin, error, self._limits) from None
+            raise failed(self._origin, error, self._limits) from None
         self._read += len(chunk)
         if self._read > self._limits.response_bytes:
             raise EgressFailed(f"{self._origin} sent more than {self._limits.response_bytes:,} bytes.", failure="too_large")
@@ -176,7 +176,8 @@ class Response:
             self._raw.close()
 
 
-def _joined(headers: Mapping[str, str], secret_headers: Mapping[str, str]) -> dict[str, str]:
+def joined(headers: Mapping[str, str], secret_headers: Mapping[str, str]) -> dict[str, str]:
+    """Raises EgressRefused if a value could end its line."""
     sent = {**headers, **secret_headers}
     for name, value in sent.items():
         # The value stays out of the sentence: it may be the secret.
@@ -189,7 +190,7 @@ def _secrets(secret_headers: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(value.removeprefix("Bearer ") for value in secret_headers.values())
 
 
-def _failed(origin: Origin, error: Exception, limits: Limits) -> EgressFailed:
+def failed(origin: object, error: Exception, limits: Limits | FetchLimits) -> EgressFailed:
     """The library's error as ours. Its own text stays out where it could quote what was sent."""
     failure: Failure
     if isinstance(error, aiohttp.ConnectionTimeoutError):
