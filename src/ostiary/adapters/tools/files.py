@@ -1,6 +1,7 @@
 """What the file tools share: an agent's documents under relative paths, their labels, and the cap on results."""
 
 import re
+import unicodedata
 from collections.abc import Callable
 
 from ostiary.contracts.content import Label, Trust
@@ -13,9 +14,13 @@ from ostiary.contracts.tool import ToolContext
 BOOTSTRAP = "_bootstrap"
 WORKSPACE = "_workspace"
 RESULT_BYTES = 8192
+MAX_WRITTEN = 5_000_000
 _MAX_PATH = 1024
 _MAX_NAME = 255
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# They make a name read otherwise than it is written.
+_DISGUISE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_GLOB = re.compile(r"([*?\[])")
 _MEMORY = "memory.md"
 _UNKNOWN = Label(trust=Trust.UNTRUSTED, private=True)
 _PRIVATE = Label(trust=Trust.SYSTEM, private=True)
@@ -29,6 +34,23 @@ class File:
     version: DocumentVersion
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where a file is going to be written. `version` is its newest one (0: never was there), `content` None if it is not there
+    now; `place` is its path within the collection of the workspace."""
+
+    path: str
+    place: str
+    version: int
+    content: bytes | None
+    label: Label | None
+
+
+def unprotected(path: str) -> str:
+    """No path is protected until somebody who knows says why."""
+    return ""
+
+
 def nowhere(session: SessionKey) -> bool:
     """No session is private until somebody who knows says so."""
     return False
@@ -38,16 +60,22 @@ class Files:
     """The workspace of the calling agent, its bootstrap files at the top. Where both hold a path, bootstrap wins: the
     owner's own words cannot be covered up. `folder_of` tells where an agent's documents lie within a collection.
 
-    Where `is_private` does not say yes to a session (a group may be listening) MEMORY.md does not exist."""
+    Where `is_private` does not say yes to a session (a group may be listening) MEMORY.md does not exist. `protected` gives
+    the reason why a path may not be written, empty if it may."""
 
-    __slots__ = ("_documents", "_folder_of", "_is_private")
+    __slots__ = ("_documents", "_folder_of", "_is_private", "_protected")
 
     def __init__(
-        self, documents: Documents, folder_of: Callable[[str], str], is_private: Callable[[SessionKey], bool] = nowhere
+        self,
+        documents: Documents,
+        folder_of: Callable[[str], str],
+        is_private: Callable[[SessionKey], bool] = nowhere,
+        protected: Callable[[str], str] = unprotected,
     ) -> None:
         self._documents = documents
         self._folder_of = folder_of
         self._is_private = is_private
+        self._protected = protected
 
     async def all(self, context: ToolContext) -> list[File]:
         """In path order. Raises StoreError."""
@@ -68,6 +96,35 @@ class Files:
         found = await self._documents.get(BOOTSTRAP, folder + path)
         return found if found is not None else await self._documents.get(WORKSPACE, folder + path)
 
+    async def target(self, path: str, context: ToolContext) -> Target:
+        """Raises ToolError for a path that may not or cannot be written."""
+        if not path:
+            raise ToolError("The path is empty.")
+        if _DISGUISE.search(path):
+            raise ToolError("The path contains invisible characters.")
+        reason = self._protected(path)
+        if reason or self._hides(path, context):
+            raise ToolError(f"{path} is protected: {reason or 'it belongs to private conversations'}.")
+        place = self._folder_of(context.session.agent) + path
+        taken = {version.path.casefold() for version in await self._documents.list(BOOTSTRAP)}
+        if place.casefold() in taken:
+            raise ToolError(f"{path} is one of the owner's own files: only the owner changes it.")
+        found = await self._documents.get(WORKSPACE, place)
+        if found is not None:
+            return Target(path=path, place=place, version=found[0].version, content=found[1], label=label_of(found[0]))
+        await self._check_room(path, place)
+        history = await self._documents.history(WORKSPACE, place)
+        return Target(path=path, place=place, version=history[-1].version if history else 0, content=None, label=None)
+
+    async def _check_room(self, path: str, place: str) -> None:
+        """A new file may not be where a folder is, nor inside of a file: such documents could not lie in a directory."""
+        if await self._documents.list(WORKSPACE, pattern=_GLOB.sub(r"[\1]", place) + "/**"):
+            raise ToolError(f"{path} is a folder.")
+        start = len(place) - len(path)
+        for end in (number for number, sign in enumerate(place) if sign == "/" and number > start):
+            if await self._documents.get(WORKSPACE, place[:end]) is not None:
+                raise ToolError(f"{place[start:end]} is a file, not a folder.")
+
     def _hides(self, path: str, context: ToolContext) -> bool:
         return path.casefold() == _MEMORY and not self._is_private(context.session)
 
@@ -85,6 +142,9 @@ def clean_path(text: str) -> str:
         raise ToolError("The path contains control characters.")
     if text.startswith(("/", "~")) or "\\" in text or text[1:2] == ":":
         raise ToolError("Paths are relative to the workspace, with forward slashes: for example notes/plan.md.")
+    if not text.isascii():
+        # Documents have one spelling.
+        text = unicodedata.normalize("NFC", text)
     steps = [step for step in text.split("/") if step not in ("", ".")]
     if ".." in steps:
         raise ToolError("The path leaves the workspace: '..' is not allowed.")
