@@ -1,0 +1,239 @@
+"""The gateway's end of the browser's process: orders out, views and questions in, the relay to the proxy beside it."""
+
+import contextlib
+import dataclasses
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from itertools import count
+from typing import Any, Self
+
+import anyio
+from anyio.abc import Process, UNIXSocketStream
+
+from ostiary.adapters.browser.chromium import require_parts
+from ostiary.adapters.browser.fence import environment, fenced
+from ostiary.adapters.browser.frames import BadFrame, Frame, Line
+from ostiary.adapters.browser.records import ProxyAddress, Settings
+from ostiary.adapters.browser.relay import relay
+from ostiary.contracts.errors import SandboxUnavailable, ToolError
+
+Judge = Callable[[str, str], Awaitable[str]]
+"""Room and URL in; why it may not be asked for out, empty if it may."""
+
+COMMAND = (sys.executable, "-P", "-m", "ostiary.adapters.browser.child")
+_KILL_SECONDS = 5.0
+_GRACE = 15.0
+_MAX_JUDGED = 256
+_STDERR = 4000
+_NAMESPACES = "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap)."
+
+
+class BrowserGone(ToolError):
+    """The process ended, hung or was ended; every page in it is lost."""
+
+
+class _Waiting:
+    """One order under way and where its answer goes."""
+
+    __slots__ = ("answer", "heard")
+
+    def __init__(self) -> None:
+        self.heard = anyio.Event()
+        self.answer: Frame | None = None
+
+
+class BrowserProcess:
+    """A Chromium that runs. `live` must run beside it; when it returns, nothing of the process is left."""
+
+    def __init__(self, process: Process, line: Line, listener: socket.socket, settings: Settings, proxy: ProxyAddress) -> None:
+        self._process = process
+        self._line = line
+        self._listener = listener
+        self._settings = settings
+        self._proxy = proxy
+        self._numbers = count(1)
+        self._waiting: dict[int, _Waiting] = {}
+        self._judged = 0
+        self._ended = anyio.Event()
+        self._reason = "the browser ended"
+        self.version = ""
+
+    @classmethod
+    async def start(cls, settings: Settings, proxy: ProxyAddress) -> Self:
+        """Raises SandboxUnavailable with what to install or allow; then nothing is left running."""
+        chromium = require_parts(settings.executable)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        with theirs:
+            process = await _spawn(settings, str(chromium), theirs)
+        stream = await UNIXSocketStream.from_socket(ours)
+        line = Line(stream)
+        limits = settings.limits
+        credential = {"username": proxy.username, "password": proxy.password} if proxy.username else {}
+        try:
+            with anyio.fail_after(limits.start + _GRACE):
+                facts = {"executable": str(chromium), "limits": dataclasses.asdict(limits), "credential": credential}
+                await line.say(facts)
+                _, fds = await stream.receive_fds(1, 1)
+                browser = cls(process, line, socket.socket(fileno=fds[0]), settings, proxy)
+                async with anyio.create_task_group() as group:
+                    group.start_soon(relay, browser._listener.dup(), proxy)
+                    first = await line.hear()
+                    group.cancel_scope.cancel()
+        except BaseException as error:
+            said = await _end(process, line)
+            if isinstance(error, TimeoutError | BadFrame | IndexError | OSError | anyio.EndOfStream | anyio.BrokenResourceError):
+                raise SandboxUnavailable(f"the browser could not be started: {_why(said, error)}", hint=_NAMESPACES) from None
+            raise
+        if "ready" not in first:
+            said = await _end(process, line)
+            raise SandboxUnavailable(
+                f"the browser could not be started: {_why(str(first.get('failed', said)))}", hint=_NAMESPACES
+            )
+        browser.version = str(first["ready"])
+        return browser
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.returncode is None and not self._ended.is_set()
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._waiting)
+
+    async def live(self, judge: Judge) -> None:
+        """Until the process ends or `end` is called; cancelling ends it too."""
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(relay, self._listener, self._proxy)
+                group.start_soon(self._drain)
+                group.start_soon(self._hear, judge, group)
+                await self._ended.wait()
+                group.cancel_scope.cancel()
+        finally:
+            self._ended.set()
+            for waiting in self._waiting.values():
+                waiting.heard.set()
+            await _end(self._process, self._line)
+
+    def end(self, reason: str) -> None:
+        """Now, whatever it is doing."""
+        if not self._ended.is_set():
+            self._reason = reason
+            self._ended.set()
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def ask(self, frame: Frame) -> Frame:
+        """The answer to one order. Raises ToolError (the page's fault) or BrowserGone."""
+        number, waiting = next(self._numbers), _Waiting()
+        self._waiting[number] = waiting
+        try:
+            # The process limits every order itself; who outlasts even that is ended from here.
+            with anyio.fail_after(self._settings.limits.order + _GRACE):
+                await self._line.say({**frame, "id": number})
+                await waiting.heard.wait()
+        except TimeoutError:
+            self.end("the browser did not answer and was ended")
+        except BadFrame:
+            self.end("the browser ended unexpectedly")
+        except BaseException:
+            await self._forget(number)
+            raise
+        finally:
+            self._waiting.pop(number, None)
+        if waiting.answer is None:
+            raise BrowserGone(f"{self._reason[:1].upper()}{self._reason[1:]}; every page is closed. Open it again.")
+        if "failed" in waiting.answer:
+            raise ToolError(str(waiting.answer["failed"]))
+        done: dict[str, Any] = waiting.answer["done"]
+        return done
+
+    async def _forget(self, number: int) -> None:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(1), contextlib.suppress(BadFrame):
+            await self._line.say({"forget": number})
+
+    async def _hear(self, judge: Judge, group: anyio.abc.TaskGroup) -> None:
+        with contextlib.suppress(BadFrame, KeyError, TypeError):
+            while True:
+                frame = await self._line.hear()
+                if "judge" in frame:
+                    group.start_soon(self._verdict, judge, int(frame["judge"]), str(frame["room"]), str(frame["url"]))
+                elif (waiting := self._waiting.get(frame["id"])) is not None:
+                    waiting.answer = frame
+                    waiting.heard.set()
+        self.end("the browser ended unexpectedly")
+
+    async def _verdict(self, judge: Judge, number: int, room: str, url: str) -> None:
+        reason = "too many requests at once"
+        if self._judged < _MAX_JUDGED:
+            self._judged += 1
+            try:
+                reason = await judge(room, url)
+            except Exception:  # noqa: BLE001 - a judge that breaks must not let anything through
+                reason = "it could not be judged"
+            finally:
+                self._judged -= 1
+        with contextlib.suppress(BadFrame):
+            await self._line.say({"verdict": number, "reason": reason})
+
+    async def _drain(self) -> None:
+        """What it prints is nobody's concern, but a full pipe would stop it."""
+        assert self._process.stderr is not None
+        with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            while True:
+                await self._process.stderr.receive()
+
+
+async def _spawn(settings: Settings, chromium: str, line: socket.socket) -> Process:
+    from pathlib import Path
+
+    limits = settings.limits
+    command = fenced(
+        COMMAND, chromium=Path(chromium), temporary_bytes=limits.temporary_bytes, fences_network=settings.fences_network
+    )
+    try:
+        return await anyio.open_process(
+            command,
+            stdin=line.fileno(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            cwd="/",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise SandboxUnavailable(f"the browser could not be started: {os.strerror(error.errno or 0)}", hint=_NAMESPACES) from None
+
+
+async def _end(process: Process, line: Line) -> str:
+    """Kill the whole tree, take its last words and wait until nothing of it is left."""
+    said = b""
+    with anyio.CancelScope(shield=True), anyio.move_on_after(_KILL_SECONDS):
+        await line.close()
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        if process.stderr is not None:
+            with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                while len(said) < _STDERR:
+                    said += await process.stderr.receive()
+        await process.wait()
+        await process.aclose()
+    return said.decode("utf-8", "replace")[:_STDERR]
+
+
+def _why(said: str, error: BaseException | None = None) -> str:
+    """The line that tells most, of what was printed."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    for mark in ("bwrap:", "setpriv:", "No usable sandbox", "FATAL", "Error"):
+        for line in lines:
+            if mark in line:
+                return line[:300]
+    return lines[-1][:300] if lines else f"it said nothing ({type(error).__name__})"
