@@ -12,20 +12,37 @@ DEFAULT = "personal"
 POSTURES: Mapping[str, Mapping[str, Any]] = {
     "personal": {
         "gateway": {"http": {"endpoints": {"chatCompletions": {"enabled": True}, "responses": {"enabled": True}}}},
-        "agents": {"defaults": {"compaction": {"atTokens": 60_000}}},
+        "agents": {
+            "defaults": {
+                "compaction": {"atTokens": 60_000},
+                "sandbox": {"mode": "all", "scope": "agent", "workspaceAccess": "rw"},
+            }
+        },
         "session": {"historyLimit": 50},
+        "control": {"startAwake": False, "sleepAfterMinutes": 30, "freshOnWake": True},
         "messages": {"inbound": {"debounceMs": 500}},
         "tools": {
-            "profile": "minimal",
-            "alsoAllow": ["read", "ls", "find", "grep"],
+            "profile": "full",
             "resultMaxBytes": 8192,
             "exec": {"timeoutSec": 30},
+            "switches": True,
+            "confirm": "danger",
+            "taint": {"mode": "ask"},
+            # The house's own browser and jobs are fenced and judged by themselves; the machine's are not for the model.
+            "sandbox": {"tools": {"deny": ["canvas", "nodes", "gateway"]}},
+            # A small model is lost among twenty tools.
+            "byProvider": {
+                "embedded": {
+                    "allow": ["read", "ls", "write", "edit", "exec", "web_fetch", "session_status"],
+                    "deny": ["apply_patch"],
+                }
+            },
         },
     },
     "open": {
         "agents": {"defaults": {"sandbox": {"mode": "non-main"}}},
         "commands": {"restart": True},
-        "tools": {"profile": "full"},
+        "tools": {"profile": "full", "confirm": "never", "taint": {"mode": "off"}},
     },
     "team": {
         "agents": {"defaults": {"sandbox": {"mode": "all"}, "compaction": {"mode": "safeguard"}}},
@@ -33,6 +50,8 @@ POSTURES: Mapping[str, Mapping[str, Any]] = {
         "tools": {
             "profile": "full",
             "deny": ["gateway", "session_status", "skills_install"],
+            "confirm": "danger",
+            "taint": {"mode": "ask"},
             "elevated": {"enabled": False},
         },
     },

@@ -1,19 +1,17 @@
 """From one generation of the configuration to the rules that core reads. Pure; raises ConfigInvalid or BadInput."""
 
 import os
-from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
+from ostiary.assembly.policies import judge_of
 from ostiary.contracts.errors import ConfigInvalid
-from ostiary.contracts.policy import Action, Decision, Deny
 from ostiary.contracts.records import dataclass
 from ostiary.core.agent.run import RunRules
 from ostiary.core.agent.tool_calls import ToolLimits
-from ostiary.core.policy.layers import Judge, Layer, list_layer, profile_layer
-from ostiary.core.policy.layers import Rules as ToolRules
-from ostiary.core.policy.layers import compile_rules as compile_tool_rules
+from ostiary.core.policy.judge import Judge
+from ostiary.core.policy.rules import Runtime
 from ostiary.core.routing.access import GroupRule, SpeakPolicy
 from ostiary.core.routing.bindings import AgentEntry, Binding, compile_bindings, default_agent, peer_from
 from ostiary.core.routing.desk import DeskRules
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from ostiary.assembly.config.agents import Binding as ConfiguredBinding
     from ostiary.assembly.config.conversation import Channel, Group, Reset
     from ostiary.assembly.config.schema import Config
-    from ostiary.assembly.config.tools import AgentTools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +51,10 @@ class Rules:
     files_chars: int
 
 
-def compile_rules(config: "Config", generation: int, *, plugin_tools: frozenset[str] = frozenset()) -> Rules:
+def compile_rules(
+    config: "Config", generation: int, *, plugin_tools: frozenset[str] = frozenset(), runtime: Runtime | None = None
+) -> Rules:
+    """`runtime` is what the judge asks while this generation is in force; None: nothing is switched on, nothing vouched for."""
     agents = tuple(AgentEntry(id=agent.id, default=agent.default) for agent in config.agents.list)
     zone_name, zone = _zone(config.agents.defaults.user_timezone)
     defaults = config.agents.defaults
@@ -75,7 +75,7 @@ def compile_rules(config: "Config", generation: int, *, plugin_tools: frozenset[
         send=_send(config),
         zone=zone,
         zone_name=zone_name,
-        judge=_judge(config, plugin_tools),
+        judge=judge_of(config, plugin_tools=plugin_tools, runtime=runtime),
         tool_limits=ToolLimits(result_chars=config.tools.result_max_bytes),
         drain_seconds=float(config.gateway.drain_seconds),
         file_chars=defaults.bootstrap_max_chars,
@@ -161,36 +161,6 @@ def _send(config: "Config") -> SendPolicy:
             for rule in policy.rules
         ),
     )
-
-
-def _judge(config: "Config", plugin_tools: frozenset[str]) -> Judge:
-    tools = config.tools
-    own = [(f"agent {agent.id}", _agent_layer(agent.id, agent.tools, plugin_tools)) for agent in config.agents.list]
-    rules = ToolRules(
-        profile=tools.profile,
-        also_allow=tools.also_allow,
-        allow=tools.allow,
-        deny=tools.deny,
-        plugin_tools=plugin_tools,
-    )
-    return compile_tool_rules(rules, own)
-
-
-def _agent_layer(agent: str, tools: "AgentTools", plugin_tools: frozenset[str]) -> Layer:
-    """The agent's lists and, if it has one, its own profile: it can take away from what all agents have, never add."""
-    name = f"agent {agent}"
-    lists = list_layer(name, allow=tools.allow, deny=tools.deny, plugin_tools=plugin_tools)
-    profile = None
-    if tools.profile is not None:
-        profile = profile_layer(tools.profile, tools.also_allow, plugin_tools=plugin_tools)
-
-    def narrow(action: Action) -> Decision | None:
-        if action.session.agent != agent:
-            return None
-        granted = profile(action) if profile is not None else None
-        return replace(granted, layer=name) if isinstance(granted, Deny) else lists(action)
-
-    return narrow
 
 
 def _zone(name: str) -> tuple[str, tzinfo]:

@@ -21,7 +21,7 @@ from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import UserId
 from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.policy import Action, Deny
-from ostiary.contracts.tool import ToolSpec
+from ostiary.contracts.tool import Effect, ToolSpec
 from ostiary.core.sessions.session import SYSTEM_LABEL
 from ostiary.kit.clock import ManualClock
 from tests.unit.core.engines import Tool
@@ -37,7 +37,7 @@ def configure(home: Path, config: dict[str, Any]) -> None:
 
 
 def action(name: str) -> Action:
-    spec = ToolSpec(schema=ToolSchema(name=name, description="", parameters={}), effects=frozenset())
+    spec = ToolSpec(schema=ToolSchema(name=name, description="", parameters={}), effects=frozenset({Effect.READ}))
     return Action(principal=OWNER, session=SessionKey("main", "main"), channel="cli", tool=spec, arguments={}, label=SYSTEM_LABEL)
 
 

@@ -93,7 +93,7 @@ async def test_the_owners_memory_is_for_the_owner_alone_with_the_assistant(tmp_p
 
 
 async def test_the_model_is_shown_only_tools_this_person_may_use(tmp_path: Path) -> None:
-    async with desk(tmp_path) as made:
+    async with desk(tmp_path, {"tools": {"profile": "minimal", "switches": False}}) as made:
         assert [spec.name for spec in (await made.prompt(OWNER)).tools] == ["session_status"]
         assert (await made.prompt(GUEST)).tools == ()
 

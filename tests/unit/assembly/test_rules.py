@@ -11,16 +11,12 @@ import pytest
 from ostiary.assembly.config.load import load
 from ostiary.assembly.rules import Rules, compile_rules
 from ostiary.contracts.errors import ConfigInvalid, OstiaryError
-from ostiary.contracts.identity import Principal, SessionKey
+from ostiary.contracts.identity import Principal
 from ostiary.contracts.messages import Address, ChatKind, InboundMessage, UserId
-from ostiary.contracts.model import ToolSchema
-from ostiary.contracts.policy import Action, Allow, Deny
-from ostiary.contracts.tool import ToolSpec
 from ostiary.core.routing.access import Heard, may_speak
 from ostiary.core.routing.bindings import choose_agent
 from ostiary.core.routing.queue import QueueRules
 from ostiary.core.sessions.resets import type_of
-from ostiary.core.sessions.session import SYSTEM_LABEL
 
 OWNER = Principal(user=UserId(channel="telegram", stable_id="1"), role="owner")
 Compile = Callable[..., Rules]
@@ -111,30 +107,6 @@ def test_a_wrong_time_zone_names_its_key(compiled: Compile) -> None:
         compiled({"agents": {"defaults": {"userTimezone": "Mars/Olympus"}}})
 
 
-def judged(rules: Rules, tool: str, agent: str = "main") -> type:
-    spec = ToolSpec(schema=ToolSchema(name=tool, description="", parameters={}), effects=frozenset())
-    session = SessionKey(agent, "main")
-    action = Action(principal=OWNER, session=session, channel="telegram", tool=spec, arguments={}, label=SYSTEM_LABEL)
-    return type(rules.judge(action))
-
-
-def test_tools_are_granted_by_the_profile_and_narrowed_by_lists(compiled: Compile) -> None:
-    rules = compiled({"tools": {"profile": "coding", "deny": ["exec"]}})
-    assert [judged(rules, name) for name in ("read", "exec", "browser")] == [Allow, Deny, Deny]
-
-
-def test_an_agents_own_lists_narrow_that_agent_alone(compiled: Compile) -> None:
-    agents = [{"id": "main"}, {"id": "work", "tools": {"deny": ["read"]}}]
-    rules = compiled({"agents": {"list": agents}, "tools": {"profile": "full"}})
-    assert (judged(rules, "read", "main"), judged(rules, "read", "work")) == (Allow, Deny)
-
-
-def test_denying_plugins_denies_the_tools_that_plugins_brought(compiled: Compile) -> None:
-    config = {"tools": {"profile": "full", "deny": ["group:plugins"]}}
-    rules = compiled(config, plugin_tools=frozenset({"weather"}))
-    assert (judged(rules, "weather"), judged(rules, "read")) == (Deny, Allow)
-
-
 def in_room(chat: str, *, mentions_us: bool = False) -> InboundMessage:
     address = Address(channel="irc", account="default", chat=chat)
     sender = UserId(channel="irc", stable_id="ann")
@@ -190,22 +162,6 @@ def test_a_room_has_its_own_reset_and_without_one_that_of_groups(compiled: Compi
     in_channel = type_of(replace(in_room("#a"), chat_kind=ChatKind.CHANNEL))
     assert (own.policy_for(in_channel, "irc").idle_minutes, own.policy_for("group", "irc").idle_minutes) == (7, 5)
     assert shared.policy_for(in_channel, "irc").idle_minutes == 5
-
-
-def test_an_agents_own_profile_takes_away_and_never_adds(compiled: Compile) -> None:
-    def judged(general: str, own: dict[str, Any], agent: str = "ann") -> bool:
-        rules = compiled({"tools": {"profile": general}, "agents": {"list": [{"id": "main"}, {"id": "ann", "tools": own}]}})
-        spec = ToolSpec(schema=ToolSchema(name="exec", description="", parameters={}), effects=frozenset())
-        action = Action(
-            principal=OWNER, session=SessionKey(agent, "main"), channel="cli", tool=spec, arguments={}, label=SYSTEM_LABEL
-        )
-        return isinstance(rules.judge(action), Allow)
-
-    assert judged("full", {})
-    assert not judged("full", {"profile": "minimal"})
-    assert judged("full", {"profile": "minimal"}, agent="main")
-    assert judged("full", {"profile": "minimal", "alsoAllow": ["exec"]})
-    assert not judged("minimal", {"profile": "full"})
 
 
 def test_how_much_of_the_owners_files_is_shown_can_be_set(compiled: Compile) -> None:

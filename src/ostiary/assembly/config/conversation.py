@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from ostiary.assembly.config.section import key, section
+from ostiary.assembly.config.tools import ToolLists
 
 QueueMode = Literal["collect", "followup", "steer", "steer-backlog", "interrupt"]
 ChatType = Literal["direct", "group", "channel", "thread"]
@@ -134,6 +135,10 @@ class Group:
 
     require_mention: bool | None = key(None, "Overrides requireMention of the channel.")
     allow_from: tuple[str, ...] | None = key(None, "Stable sender ids that are heard here; overrides groupAllowFrom.")
+    tools: ToolLists = key(factory=ToolLists)
+    tools_by_sender: Mapping[str, ToolLists] = key(
+        factory=dict, help="Rules for single senders, by stable id; * is everybody who is not named.", advanced=True
+    )
     own: object = key(factory=dict, help="The channel's own keys.")
 
 

@@ -15,12 +15,10 @@ SUBAGENTS = "sub-agents"
 CHANNELS = "the chat channels"
 PLUGINS = "plugins with settings of their own"
 PER_AGENT = "settings of single agents"
-PROVIDERS = "tool rules by provider"
 
 RESERVED: Mapping[str, str] = {
     "agents.defaults.models.*.params": "parameters passed on to providers",
     "agents.defaults.workspace": "taking in a folder at setup",
-    "agents.defaults.subagents.maxSpawnDepth": SUBAGENTS,
     "agents.defaults.subagents.archiveAfterMinutes": SUBAGENTS,
     "agents.defaults.subagents.model": SUBAGENTS,
     "agents.defaults.verboseDefault": CHANNELS,
@@ -28,15 +26,14 @@ RESERVED: Mapping[str, str] = {
     "agents.defaults.timeFormat": "times in the prompt",
     "agents.defaults.envelopeTimezone": CHANNELS,
     "agents.defaults.compaction": COMPACTION,
-    "agents.defaults.sandbox": SANDBOX,
+    "agents.defaults.sandbox.scope": SANDBOX,
     "agents.list.*.workspace": "taking in a folder at setup",
     "agents.list.*.thinkingDefault": PER_AGENT,
     "agents.list.*.identity.emoji": CHANNELS,
     "agents.list.*.identity.theme": PER_AGENT,
     "agents.list.*.identity.avatar": CHANNELS,
     "agents.list.*.groupChat": CHANNELS,
-    "agents.list.*.sandbox": SANDBOX,
-    "agents.list.*.tools.byProvider": PROVIDERS,
+    "agents.list.*.sandbox.scope": SANDBOX,
     "messages.groupChat": CHANNELS,
     "messages.ackReaction": CHANNELS,
     "messages.ackReactionScope": CHANNELS,
@@ -47,7 +44,6 @@ RESERVED: Mapping[str, str] = {
     "commands.restart": "the command /restart",
     "commands.useAccessGroups": CHANNELS,
     "auth.profiles.*.email": "lists of profiles that show whose they are",
-    "tools.byProvider": PROVIDERS,
     "tools.exec": SANDBOX,
     "tools.fs": SANDBOX,
     "tools.elevated": SANDBOX,

@@ -6,6 +6,7 @@ from typing import Literal
 from ostiary.assembly.config.section import key, section
 
 Profile = Literal["minimal", "coding", "messaging", "full"]
+TaintMode = Literal["ask", "deny", "off"]
 
 
 @section
@@ -19,14 +20,55 @@ class ToolRules:
 
 
 @section
+class ToolLists:
+    """Allow and deny by name, group:<name> or glob; deny wins."""
+
+    allow: tuple[str, ...] | None = key(None, "If set, only these; an empty list allows none.")
+    deny: tuple[str, ...] = key((), "Never these.")
+    also_allow: tuple[str, ...] = key((), "These although they are left out by default.")
+
+
+@section
+class SandboxedTools:
+    """What sessions in the sandbox have."""
+
+    tools: ToolLists | None = key(
+        None, "Replaces the usual list, which denies browser, cron, canvas, nodes and gateway.", advanced=True
+    )
+
+
+@section
+class SubagentTools:
+    """What sub-agents have."""
+
+    tools: ToolLists = key(factory=ToolLists, help="On top of what sub-agents never have; alsoAllow takes a tool off that list.")
+
+
+@section
+class Taint:
+    """What happens when text from outside and private things are in one conversation and something could leave the house."""
+
+    mode: TaintMode = key("ask", "ask a person, deny, or off.")
+    by_role: Mapping[str, TaintMode] = key(factory=dict, help="Another mode for a role.", advanced=True)
+
+
+@section
+class MessageTool:
+    """Sending messages."""
+
+    recipients: tuple[str, ...] = key((), "Addresses, as channel:chat, that may be written to without asking each time.")
+
+
+@section
 class AgentTools:
     """Rules for one agent, on top of the global ones: every layer must allow."""
 
     profile: Profile | None = key(None, "Where to start from.")
     allow: tuple[str, ...] | None = key(None, "If set, only these; an empty list allows none.")
     deny: tuple[str, ...] = key((), "Never these.")
-    also_allow: tuple[str, ...] = key((), "These besides the profile's.")
+    also_allow: tuple[str, ...] = key((), "These besides the profile's, for this agent.")
     by_provider: Mapping[str, ToolRules] = key(factory=dict, help="Rules for a provider or a provider/model.", advanced=True)
+    sandbox: SandboxedTools = key(factory=SandboxedTools)
 
 
 @section
@@ -67,3 +109,14 @@ class Tools:
     exec: Exec = key(factory=Exec)
     fs: FileTools = key(factory=FileTools)
     elevated: Elevated = key(factory=Elevated)
+    confirm: Literal["danger", "always", "never"] = key(
+        "danger", "What waits for a yes: what cannot be taken back, everything but reading, or nothing (posture open only)."
+    )
+    switches: bool = key(False, "On channels, tools that act are off until you switch them on with /enable.")
+    taint: Taint = key(factory=Taint)
+    roles: Mapping[str, ToolRules] = key(
+        factory=dict, help="Rules for a role. A role that is not named has no tools, except the owner.", advanced=True
+    )
+    message: MessageTool = key(factory=MessageTool)
+    sandbox: SandboxedTools = key(factory=SandboxedTools)
+    subagents: SubagentTools = key(factory=SubagentTools)

@@ -1,55 +1,17 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.core.policy.acting import HOME, OWNER_HERE, SESSION, STRANGER, act, rank, tool
 
-from ostiary.contracts.content import Label, Trust
+from ostiary.contracts.content import Trust
 from ostiary.contracts.errors import BadInput
-from ostiary.contracts.identity import EXTERNAL, OWNER, Principal, SessionKey
-from ostiary.contracts.messages import UserId
-from ostiary.contracts.model import ToolSchema
-from ostiary.contracts.policy import Action, Allow, Ask, Decision, Deny
-from ostiary.contracts.tool import Effect, ToolSpec
-from ostiary.core.policy.layers import GROUPS, PROFILES, Layer, NameSet, Rules, combine, compile_rules, list_layer, visible_tools
+from ostiary.contracts.policy import Action, Allow, Decision, Deny
+from ostiary.core.policy.layers import Lists, list_layer, lists_layer, profile_layer, visible_tools
+from ostiary.core.policy.names import GROUPS, PROFILES
+from ostiary.core.policy.rules import Rules, compile_rules
 
-SESSION = SessionKey("main", "main")
-OWNER_HERE = Principal(user=UserId(channel="api", stable_id="me"), role=OWNER)
-STRANGER = Principal(user=UserId(channel="irc", stable_id="x"), role=EXTERNAL)
 NAMES = sorted({*frozenset().union(*GROUPS.values()), "image", "mcp__time__now", "Exec", "bash", "session_status"})
-
-
-def tool(name: str, *, owner_only: bool = False, is_client: bool = False) -> ToolSpec:
-    schema = ToolSchema(name=name, description="", parameters={"type": "object"})
-    return ToolSpec(schema=schema, effects=frozenset({Effect.READ}), owner_only=owner_only, is_client=is_client)
-
-
-def act(name: str, principal: Principal = OWNER_HERE, **marks: bool) -> Action:
-    return Action(
-        principal=principal,
-        session=SESSION,
-        channel="api",
-        tool=tool(name, **marks),
-        arguments={},
-        label=Label(trust=Trust.OWNER),
-    )
-
-
-def rank(decision: Decision) -> int:
-    return (Allow, Ask, Deny).index(type(decision))
-
-
-@pytest.mark.parametrize("name", ["session_status", "read", "ls", "find", "grep"])
-def test_by_default_the_owner_may_use_the_read_only_tools(name: str) -> None:
-    assert isinstance(compile_rules(Rules())(act(name)), Allow)
-
-
-@pytest.mark.parametrize("name", ["write", "exec", "web_fetch", "message", "memory_search", "mcp__x__read", "unheard_of", ""])
-def test_by_default_everything_else_is_denied(name: str) -> None:
-    assert isinstance(compile_rules(Rules())(act(name)), Deny)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_external_people_get_no_tools_even_in_the_full_profile(name: str) -> None:
-    assert isinstance(compile_rules(Rules(profile="full"))(act(name, STRANGER)), Deny)
+PATTERNS = st.lists(st.sampled_from([*NAMES, "*", "mcp__*", "group:fs", "group:runtime", "group:ostiary"]), max_size=6)
 
 
 @pytest.mark.parametrize(
@@ -62,120 +24,169 @@ def test_external_people_get_no_tools_even_in_the_full_profile(name: str) -> Non
     ],
 )
 def test_each_profile_grants_its_tools_and_no_other(profile: str, allowed: set[str]) -> None:
-    judge = compile_rules(Rules(profile=profile, also_allow=()))
-    assert {name for name in NAMES if isinstance(judge(act(name)), Allow)} == allowed
+    layer = profile_layer(profile)
+    assert {name for name in NAMES if isinstance(layer(act(name)), Allow)} == allowed
 
 
-def test_deny_wins_over_every_way_of_allowing() -> None:
-    judge = compile_rules(Rules(profile="full", also_allow=("exec",), allow=("exec",), deny=("group:runtime",)))
-    assert judge(act("exec")) == Deny(layer="tools", reason="exec is on the deny list")
+def test_what_a_profile_does_not_hold_is_denied_in_its_name() -> None:
+    assert profile_layer("minimal")(act("exec")) == Deny(layer="profile", reason="exec is not in the profile minimal")
+
+
+def test_also_allow_adds_to_a_profile() -> None:
+    layer = profile_layer("minimal", ["bash", "web_*"])
+    granted = [name for name in ("exec", "apply_patch", "web_fetch", "read") if isinstance(layer(act(name)), Allow)]
+    assert granted == ["exec", "apply_patch", "web_fetch"]
+
+
+def test_a_tool_the_client_brought_is_granted() -> None:
+    assert isinstance(profile_layer("minimal")(act(tool("lookup", is_client=True))), Allow)
+
+
+def test_a_profile_nobody_knows_is_refused() -> None:
+    with pytest.raises(BadInput, match="everything") as refused:
+        profile_layer("everything")
+    assert "minimal" in refused.value.hint
+
+
+def test_deny_wins_over_allow() -> None:
+    layer = list_layer("tools", allow=["exec"], deny=["group:runtime"])
+    assert layer(act("exec")) == Deny(layer="tools", reason="exec is on the deny list")
 
 
 def test_an_alias_names_the_same_tool_in_every_list() -> None:
-    judge = compile_rules(Rules(profile="full", deny=("bash",)))
-    assert isinstance(judge(act("exec")), Deny)
+    assert isinstance(list_layer("tools", allow=None, deny=["bash"])(act("exec")), Deny)
 
 
 def test_letter_case_does_not_slip_past_a_deny_list() -> None:
-    judge = compile_rules(Rules(profile="full", deny=("EXEC", "Web_*")))
-    assert {type(judge(act(name))) for name in ("exec", "Exec", "BASH", "web_fetch", "WEB_FETCH")} == {Deny}
+    layer = list_layer("tools", allow=None, deny=["EXEC", "Web_*"])
+    assert {type(layer(act(name))) for name in ("exec", "Exec", "BASH", "web_fetch", "WEB_FETCH")} == {Deny}
 
 
-def test_globs_match_whole_names() -> None:
-    names = NameSet(["mcp__time__*", "web_?etch"])
-    assert [name in names for name in ("mcp__time__now", "x_mcp__time__now", "web_fetch", "web_fetch2")] == [
-        True,
-        False,
-        True,
-        False,
-    ]
+def test_an_absent_allow_list_says_nothing_and_an_empty_one_allows_nothing() -> None:
+    assert list_layer("tools", allow=None)(act("read")) is None
+    assert list_layer("tools", allow=[])(act("read")) == Deny(layer="tools", reason="read is not on the allow list")
 
 
-def test_an_empty_allow_list_allows_nothing() -> None:
-    assert isinstance(compile_rules(Rules(profile="full", allow=()))(act("read")), Deny)
+def test_what_is_on_the_allow_list_says_so() -> None:
+    assert list_layer("tools", allow=["read"])(act("read")) == Allow(layer="tools", reason="on the allow list")
+
+
+def test_an_allow_list_leaves_a_clients_own_tool_alone_and_a_deny_list_does_not() -> None:
+    own = act(tool("lookup", is_client=True))
+    assert not isinstance(list_layer("tools", allow=[])(own), Deny)
+    assert isinstance(list_layer("tools", allow=None, deny=["lookup"])(own), Deny)
 
 
 def test_apply_patch_follows_exec_in_allow_lists_only() -> None:
-    follows = compile_rules(Rules(profile="full", allow=("exec",)))
-    own_deny = compile_rules(Rules(profile="full", deny=("exec",)))
-    assert (type(follows(act("apply_patch"))), type(own_deny(act("apply_patch")))) == (Allow, Allow)
+    assert not isinstance(list_layer("tools", allow=["exec"])(act("apply_patch")), Deny)
+    assert list_layer("tools", allow=None, deny=["exec"])(act("apply_patch")) is None
 
 
-def test_a_group_nobody_knows_is_refused_when_rules_are_compiled() -> None:
-    with pytest.raises(BadInput, match="group:runtme"):
-        compile_rules(Rules(deny=("group:runtme",)))
+def test_a_list_of_plugin_tools_alone_does_not_switch_off_the_house() -> None:
+    plugins = frozenset({"weather"})
+    assert list_layer("tools", allow=["weather"], plugin_tools=plugins)(act("read")) is None
+    assert isinstance(list_layer("tools", allow=["weather", "ls"], plugin_tools=plugins)(act("read")), Deny)
 
 
-def test_a_profile_nobody_knows_is_refused_when_rules_are_compiled() -> None:
-    with pytest.raises(BadInput, match="everything"):
-        compile_rules(Rules(profile="everything"))
+def test_denying_the_plugins_denies_what_they_brought() -> None:
+    layer = list_layer("tools", allow=None, deny=["group:plugins"], plugin_tools=frozenset({"weather"}))
+    assert (type(layer(act("weather"))), layer(act("read"))) == (Deny, None)
 
 
-def test_plugin_tools_form_a_group() -> None:
-    judge = compile_rules(Rules(also_allow=("group:plugins",), plugin_tools=frozenset({"weather"})))
-    assert (type(judge(act("weather"))), type(judge(act("exec")))) == (Allow, Deny)
+def test_allowing_the_plugins_with_others_allows_what_they_brought() -> None:
+    layer = list_layer("tools", allow=["group:plugins", "ls"], plugin_tools=frozenset({"weather"}))
+    assert (type(layer(act("weather"))), type(layer(act("read")))) == (Allow, Deny)
 
 
-def test_a_tool_the_owners_client_brought_is_allowed_and_a_strangers_is_not() -> None:
-    judge = compile_rules(Rules())
-    assert (type(judge(act("lookup", is_client=True))), type(judge(act("lookup", STRANGER, is_client=True)))) == (Allow, Deny)
+@pytest.mark.parametrize(
+    ("name", "decision"),
+    [
+        ("session_status", "allow"),
+        ("ls", "allow"),
+        ("read", "deny"),
+        ("grep", "deny"),
+    ],
+)
+def test_a_place_with_a_profile_and_lists_needs_both(name: str, decision: str) -> None:
+    layer = lists_layer("agent", Lists(profile="minimal", also_allow=("ls", "grep"), deny=("grep",)))
+    found = layer(act(name))
+    assert found is not None
+    assert (type(found).__name__.lower(), found.layer) == (decision, "agent")
 
 
-def test_a_layer_besides_the_built_in_ones_narrows_too() -> None:
-    work_only_looks = list_layer("agent work", allow=("ls",))
-    judge = compile_rules(Rules(), [("agent work", work_only_looks)])
-    assert (type(judge(act("ls"))), judge(act("read"))) == (
-        Allow,
-        Deny(layer="agent work", reason="read is not on the allow list"),
-    )
+def test_a_place_without_a_profile_is_its_lists() -> None:
+    layer = lists_layer("agent", Lists(also_allow=("ls",), deny=("grep",)))
+    assert (layer(act("read")), type(layer(act("grep")))) == (None, Deny)
 
 
-def test_without_a_granting_layer_nothing_is_allowed() -> None:
-    assert isinstance(combine(None, [("x", lambda _: Allow(layer="x"))])(act("read")), Deny)
+def test_a_places_profile_knows_the_plugins() -> None:
+    lists = Lists(profile="minimal", also_allow=("group:plugins",))
+    layer = lists_layer("agent", lists, plugin_tools=frozenset({"weather"}))
+    assert not isinstance(layer(act("weather")), Deny)
 
 
-def test_a_granting_layer_that_says_nothing_grants_nothing() -> None:
-    assert isinstance(combine(("profile", lambda _: None))(act("read")), Deny)
+@pytest.mark.parametrize(
+    ("lists", "silent"),
+    [
+        (Lists(), True),
+        (Lists(also_allow=("x",)), True),
+        (Lists(profile="full"), False),
+        (Lists(allow=()), False),
+        (Lists(deny=("x",)), False),
+    ],
+)
+def test_lists_that_say_nothing_are_silent(lists: Lists, silent: bool) -> None:
+    assert lists.is_silent is silent
 
 
-def test_a_layer_that_raises_denies_in_its_own_name() -> None:
-    def broken(_: Action) -> Decision | None:
-        raise ZeroDivisionError
-
-    decision = combine(("profile", lambda _: Allow(layer="profile")), [("sender", broken)])(act("read"))
-    assert decision == Deny(layer="sender", reason="the layer failed (ZeroDivisionError)")
-
-
-def test_a_layer_that_answers_nonsense_denies() -> None:
-    nonsense: Layer = lambda _: True  # type: ignore[assignment, return-value]  # noqa: E731
-    assert isinstance(combine(("profile", lambda _: Allow(layer="profile")), [("odd", nonsense)])(act("read")), Deny)
-
-
-def test_a_tool_that_is_not_allowed_is_not_shown() -> None:
-    specs = [tool("write"), tool("read"), tool("exec"), tool("session_status")]
-    shown = visible_tools(specs, judge=compile_rules(Rules()), principal=OWNER_HERE, session=SESSION, channel="api")
-    assert [spec.name for spec in shown] == ["read", "session_status"]
+def test_a_tool_that_is_not_allowed_is_not_shown_and_the_rest_are_in_order() -> None:
+    specs = [tool("write"), tool("read"), tool("exec"), tool("ls")]
+    judge = compile_rules(Rules(lists=Lists(profile="minimal", also_allow=("read", "ls"))))
+    shown = visible_tools(specs, judge=judge, principal=OWNER_HERE, session=SESSION, channel="api")
+    assert [spec.name for spec in shown] == ["ls", "read"]
 
 
 def test_a_stranger_is_shown_no_tool() -> None:
-    shown = visible_tools(
-        [tool("read")], judge=compile_rules(Rules(profile="full")), principal=STRANGER, session=SESSION, channel="irc"
+    judge = compile_rules(Rules(lists=Lists(profile="full")))
+    assert visible_tools([tool("read")], judge=judge, principal=STRANGER, session=SESSION, channel="irc") == ()
+
+
+def test_what_is_shown_is_judged_in_the_turns_own_circumstances() -> None:
+    seen: list[Action] = []
+
+    def judge(action: Action) -> Decision:
+        seen.append(action)
+        return Allow(layer="x")
+
+    visible_tools(
+        [tool("read")],
+        judge=judge,
+        principal=OWNER_HERE,
+        session=SESSION,
+        channel="telegram",
+        provider="kit",
+        model="m",
+        reply_to=HOME,
+        is_attended=True,
+        depth=2,
     )
-    assert shown == ()
+    (action,) = seen
+    facts = (action.provider, action.model, action.reply_to, action.is_attended, action.depth, action.channel)
+    assert facts == ("kit", "m", HOME, True, 2, "telegram")
+    assert (action.label.trust, dict(action.arguments)) == (Trust.SYSTEM, {})
 
 
-ANSWERS = st.sampled_from([None, Allow(layer="l"), Ask(layer="l", reason="?"), Deny(layer="l", reason="no")])
-PATTERNS = st.lists(st.sampled_from([*NAMES, "*", "mcp__*", "group:fs", "group:runtime", "group:ostiary"]), max_size=6)
+def test_without_a_word_nobody_is_there_and_nobody_was_spawned() -> None:
+    seen: list[Action] = []
 
+    def judge(action: Action) -> Decision:
+        seen.append(action)
+        return Allow(layer="x")
 
-@given(ANSWERS, st.lists(ANSWERS, max_size=5), ANSWERS, st.integers(min_value=0, max_value=5))
-def test_adding_a_layer_never_widens(
-    grant: Decision | None, answers: list[Decision | None], added: Decision | None, place: int
-) -> None:
-    before: list[tuple[str, Layer]] = [("l", lambda _, answer=answer: answer) for answer in answers]  # type: ignore[misc]
-    after = [*before[:place], ("new", lambda _: added), *before[place:]]
-    granting: tuple[str, Layer] = ("grant", lambda _: grant)
-    assert rank(combine(granting, after)(act("read"))) >= rank(combine(granting, before)(act("read")))
+    visible_tools([tool("read")], judge=judge, principal=OWNER_HERE, session=SESSION, channel="api")
+    (action,) = seen
+    facts = (action.provider, action.model, action.reply_to, action.is_attended, action.depth)
+    assert facts == ("", "", None, False, 0)
 
 
 @given(st.none() | PATTERNS, PATTERNS, st.randoms(), st.sampled_from(NAMES))
@@ -188,6 +199,6 @@ def test_the_order_of_rules_within_a_layer_does_not_matter(allow, deny, random, 
 
 @given(st.sampled_from(sorted(PROFILES)), PATTERNS, PATTERNS, st.sampled_from(NAMES))
 def test_a_longer_deny_list_never_widens(profile, deny, more, name) -> None:  # type: ignore[no-untyped-def]
-    before = compile_rules(Rules(profile=profile, deny=tuple(deny)))(act(name))
-    after = compile_rules(Rules(profile=profile, deny=(*deny, *more)))(act(name))
+    before = compile_rules(Rules(lists=Lists(profile=profile, deny=tuple(deny))))(act(name))
+    after = compile_rules(Rules(lists=Lists(profile=profile, deny=(*deny, *more))))(act(name))
     assert rank(after) >= rank(before)
