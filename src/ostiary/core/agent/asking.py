@@ -27,6 +27,7 @@ from ostiary.contracts.tool import ToolSpec
 from ostiary.core.agent.blocks import Blocks
 from ostiary.core.agent.context import Prepared, Prompts, blobs_of, build_request, kept_from, offered_tools, too_long
 from ostiary.core.agent.job import Job, RunRules
+from ostiary.core.agent.leaks import could_leak
 from ostiary.core.agent.recovery import recover_calls
 from ostiary.core.agent.shaping import StreamFilter
 from ostiary.core.agent.terms import bound, callable_now
@@ -111,7 +112,8 @@ class Asking:
         )
         offered = callable_now(offered_tools(prepared.tools, turn.started.client_tools), request)
         label = session.label.join(prepared.label)
-        blocks = self._blocks.stream(job, session, turn)
+        # What could carry private data out is looked at as a whole before any of it leaves.
+        blocks = None if could_leak(label) else self._blocks.stream(job, session, turn)
         return Asked(request=request, offered=offered, step=step, label=label, blocks=blocks)
 
     async def stream(self, job: Job, asked: Asked) -> Answered:

@@ -10,6 +10,7 @@ from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Store
 from ostiary.contracts.tool import ToolSpec
 from ostiary.core.agent.prompt import turn_note
+from ostiary.core.agent.spotlight import spotlit
 from ostiary.core.sessions.session import Session, Turn
 
 CHARACTERS_PER_TOKEN = 3.6
@@ -62,7 +63,7 @@ def build_request(
     return ModelRequest(
         choice=choice,
         system=(prepared.prefix, note) if note else (prepared.prefix,),
-        messages=viewable(session.messages) if not facts.sees_images else tuple(session.messages),
+        messages=spotlit(viewable(session.messages) if not facts.sees_images else session.messages),
         tools=schemas,
         thinking=cast(ThinkingLevel, thinking if thinking in get_args(ThinkingLevel) else "off"),
         max_tokens=int(max_tokens) if max_tokens else None,

@@ -19,6 +19,7 @@ from ostiary.core.agent.blocks import NOTHING, Blocks
 from ostiary.core.agent.context import Prompts, offered_tools
 from ostiary.core.agent.ending import Ending
 from ostiary.core.agent.job import Batch, Job, Outgoing, RunRules, begin, is_one_call
+from ostiary.core.agent.leaks import neutralised
 from ostiary.core.agent.shaping import shape_reply
 from ostiary.core.agent.tool_calls import SKIPPED, Plan, ToolCalls, failure
 from ostiary.core.routing.reply_tags import read_reply_tag
@@ -159,6 +160,7 @@ class Runner:
             if turn is None or turn.id != job.turn:
                 return True
             parts = kept_parts(answered, asked, turn.id)
+            parts = neutralised(parts, asked.label, pen.session.messages)
             pen.add(
                 ModelAnswered(
                     step=asked.step,

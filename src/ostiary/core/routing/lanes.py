@@ -5,13 +5,14 @@ The inbox in the store is the queue; what is here is its picture in memory, made
 
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 import anyio
 from anyio.abc import TaskGroup
 
 from ostiary.contracts.clock import Clock, Ids
+from ostiary.contracts.content import UserPart
 from ostiary.contracts.engine import Outcome, Stopped
 from ostiary.contracts.errors import Busy, OstiaryError, StaleLease, StoreError
 from ostiary.contracts.events import TurnInput
@@ -43,6 +44,8 @@ class LaneCaps:
 
 
 class Lanes:
+    """`attach` adds to a message what its words point to, when its turn begins; it bounds its own time and does not raise."""
+
     def __init__(
         self,
         *,
@@ -54,6 +57,7 @@ class Lanes:
         reset_reason: Callable[[InboxItem, float], str],
         generation: Callable[[], int] = lambda: 0,
         words: Callable[[InboxItem, float], str] = lambda item, previous_at: item.message.text,
+        attach: Callable[[InboxItem], Awaitable[tuple[UserPart, ...]]] | None = None,
     ) -> None:
         self._sessions = sessions
         self._runner = runner
@@ -63,6 +67,7 @@ class Lanes:
         self._reset_reason = reset_reason
         self._generation = generation
         self._words = words
+        self._attach = attach
         self._seats: dict[SessionKey, Seat] = {}
         self._line: OrderedDict[str, deque[Seat]] = OrderedDict()
         self._running: dict[str, int] = {}
@@ -336,7 +341,10 @@ class Lanes:
         session = await self._sessions.get(seat.key)
         inputs, previous = [], session.last_input_at
         for item in batch.items:
-            inputs.append(input_of(item, self._words(item, previous)))
+            made = input_of(item, self._words(item, previous))
+            if self._attach is not None:
+                made = replace(made, parts=(*made.parts, *await self._attach(item)))
+            inputs.append(made)
             previous = item.accepted_at
         reason = self._reset_reason(batch.items[0], session.last_input_at)
         job.batch = replace(batch, inputs=tuple(inputs), reset_reason=reason)

@@ -1,0 +1,51 @@
+"""Untrusted text as the model reads it: between marks that say where it came from, and that it cannot forge.
+
+The marks carry a code made from the text itself, so the same history always reads the same (prompt caches hit) and a text
+that contains its own closing mark would have to know its own digest.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ostiary.contracts.content import Label, Message, Text, ToolMessage, ToolOutcome, Trust, UserMessage
+
+_SOURCES = 3
+_SOURCE_LENGTH = 80
+
+
+def spotlit(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Every text that nobody in the house vouches for stands between marks."""
+    return tuple(_message(message) for message in messages)
+
+
+def _message(message: Message) -> Message:
+    match message:
+        case ToolMessage(outcomes=outcomes) if any(_is_outside(outcome.label) for outcome in outcomes):
+            return ToolMessage(outcomes=tuple(_outcome(outcome) for outcome in outcomes))
+        case UserMessage(parts=parts) if any(isinstance(part, Text) and _is_outside(part.label) for part in parts):
+            marked = (
+                replace(part, text=marks(part.text, part.label)) if isinstance(part, Text) and _is_outside(part.label) else part
+                for part in parts
+            )
+            return UserMessage(parts=tuple(marked))
+        case _:
+            return message
+
+
+def _outcome(outcome: ToolOutcome) -> ToolOutcome:
+    return replace(outcome, text=marks(outcome.text, outcome.label)) if _is_outside(outcome.label) else outcome
+
+
+def _is_outside(label: Label) -> bool:
+    return label.trust is Trust.UNTRUSTED
+
+
+def marks(text: str, label: Label) -> str:
+    code = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    sources = ", ".join(_plain(source) for source in label.sources[:_SOURCES]) or "outside"
+    return f"[data {code} from {sources}]\n{text}\n[end {code}]"
+
+
+def _plain(source: str) -> str:
+    return "".join(sign for sign in source[:_SOURCE_LENGTH] if sign.isprintable() and sign not in "[]")
