@@ -69,11 +69,12 @@ class Tool:
         act: Callable[[Mapping[str, object]], Awaitable[Any]] | None = None,
         repeatable: bool = False,
         untrusted: bool = False,
+        effect: Effect = Effect.WRITE,
     ) -> None:
         parameters = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
         self.spec = ToolSpec(
             schema=ToolSchema(name=name, description="A probe.", parameters=parameters),
-            effects=frozenset({Effect.WRITE}),
+            effects=frozenset({effect}),
             repeatable=repeatable,
             untrusted_output=untrusted,
         )

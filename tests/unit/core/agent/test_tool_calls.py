@@ -11,8 +11,8 @@ from tests.unit.core.engines import MAIN, OWNER, Tool, engine
 from ostiary.contracts.content import Label, ToolMessage, Trust
 from ostiary.contracts.errors import ToolError
 from ostiary.contracts.events import ToolIntended, ToolResulted, TurnEnded
-from ostiary.contracts.policy import Action, Allow, Ask, Decision, Deny
-from ostiary.contracts.tool import ToolResult
+from ostiary.contracts.policy import Action, Allow, Decision, Deny
+from ostiary.contracts.tool import Effect, ToolResult
 from ostiary.core.agent.tool_calls import ToolLimits, cap_text
 from ostiary.core.policy.verdict import Verdict
 from ostiary.kit.models import ScriptedModel, Step, call, say
@@ -56,7 +56,7 @@ async def test_calls_run_side_by_side_and_are_answered_in_their_order(tmp_path: 
         return ToolResult(text=f"r{arguments['n']}")
 
     model = ScriptedModel([several(3), say("done")])
-    async with engine(tmp_path, model, tools=[Tool(act=act)]) as house:
+    async with engine(tmp_path, model, tools=[Tool(act=act, effect=Effect.READ)]) as house:
         await house.channel.say("go")
         await house.channel.until_sent(1)
     answers = model.requests[1].messages[-1]
@@ -75,7 +75,7 @@ async def test_no_more_run_at_once_than_allowed_and_all_of_them_run(tmp_path: Pa
         now[0] -= 1
         return ToolResult(text="ok")
 
-    tool = Tool(act=act)
+    tool = Tool(act=act, effect=Effect.READ)
     results = await results_of(tmp_path, several(7), tools=[tool], limits=ToolLimits(parallel=3))
     assert (most[0], len(tool.calls), len(results)) == (3, 7, 7)
 
@@ -167,10 +167,9 @@ async def test_a_tool_that_fails_while_it_is_stopped_leaves_the_turn_stopped_not
     assert ended.status == "aborted"
 
 
-@pytest.mark.parametrize("decision", [Deny(layer="rule", reason="not today"), Ask(layer="rule", reason="sure")])
-async def test_nothing_runs_that_the_verdict_did_not_allow(tmp_path: Path, decision: Decision) -> None:
+async def test_nothing_runs_that_the_verdict_did_not_allow(tmp_path: Path) -> None:
     async def decide(action: Action) -> Decision:
-        return decision
+        return Deny(layer="rule", reason="not today")
 
     tool = Tool()
     (result,) = await results_of(tmp_path, call("probe"), tools=[tool], decide=decide)
