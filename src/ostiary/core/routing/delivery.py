@@ -66,6 +66,14 @@ class Again:
     may_have_arrived: bool
 
 
+@dataclass(slots=True, eq=False)
+class Worker:
+    """Whoever sends the messages of one address."""
+
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    gone: anyio.Event = field(default_factory=anyio.Event)
+
+
 class Delivery:
     def __init__(
         self,
@@ -92,6 +100,7 @@ class Delivery:
         self._queues: dict[Address, deque[OutboxItem]] = {}
         self._sending: set[Address] = set()
         self._quiet = anyio.Event()
+        self._workers: dict[Address, Worker] = {}
         self._group: TaskGroup | None = None
 
     @property
@@ -194,18 +203,45 @@ class Delivery:
 
     async def _work_off(self, address: Address) -> None:
         queue = self._queues[address]
+        worker = self._workers[address] = Worker()
         try:
-            while queue:
-                self._sending.add(address)
-                again = await self._deliver(queue[0])
-                if again is None:
-                    queue.popleft()
-                else:
-                    self._rest(address)
-                    queue[0] = await self._later(queue[0], again)
-            del self._queues[address]
+            with worker.scope:
+                while queue:
+                    self._sending.add(address)
+                    again = await self._deliver(queue[0])
+                    if again is None:
+                        queue.popleft()
+                    else:
+                        self._rest(address)
+                        queue[0] = await self._later(queue[0], again)
+                del self._queues[address]
         finally:
+            if self._workers.get(address) is worker:
+                del self._workers[address]
+            worker.gone.set()
             self._rest(address)
+
+    async def cancel_all(self, reason: str) -> int:
+        """Nothing that waits here leaves any more, durably; gives how many messages that were. What is being sent this
+        moment is cut off and may have arrived. Raises StoreError, Busy: then everything waits as before."""
+        queues, workers = list(self._queues.items()), list(self._workers.values())
+        self._queues = {}
+        for worker in workers:
+            worker.scope.cancel()
+        for worker in workers:
+            await worker.gone.wait()
+        rows = [row for _, queue in queues for row in queue]
+        marks = [
+            MarkOutbox(key=row.message.key, state="cancelled", attempts=row.attempts, next_at=row.next_at, error=reason[:500])
+            for row in rows
+        ]
+        try:
+            if marks:
+                await self._sessions.write(marks)
+        except BaseException:
+            self.send(rows)
+            raise
+        return len(rows)
 
     def _rest(self, address: Address) -> None:
         self._sending.discard(address)

@@ -18,6 +18,9 @@ from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import ChatKind, InboundMessage, Quoted, UserId
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Accept, Enqueue, InboxItem, MarkInbox, PutBlob, SetValue, Write
+from ostiary.core.control.control import Control
+from ostiary.core.control.gatekeeper import Drop as TurnedAway
+from ostiary.core.control.gatekeeper import Wake
 from ostiary.core.routing.access import Dropped, Heard, SpeakPolicy, may_speak
 from ostiary.core.routing.bindings import BindingTable, choose_agent
 from ostiary.core.routing.delivery import Delivery
@@ -85,7 +88,10 @@ class Intake:
         desk: Desk,
         clock: Clock,
         rules: Callable[[], IntakeRules],
+        control: Control | None = None,
+        redact: Callable[[str], str] = lambda text: text,
     ) -> None:
+        self._redact = redact
         self._sessions = sessions
         self._lanes = lanes
         self._delivery = delivery
@@ -93,17 +99,25 @@ class Intake:
         self._desk = desk
         self._clock = clock
         self._rules = rules
+        self.control = control
         self.try_later: Callable[[InboxItem], object] = lambda item: None
 
     async def submit(self, submission: Submission) -> Accepted:
         rules = self._rules()
         message = checked(submission.message, rules.max_characters)
+        safe = self._redact(message.text)
+        if safe != message.text:
+            # A key that somebody pastes into a chat is stored nowhere and told to no model.
+            message = replace(message, text=safe)
         principal = submission.principal or resolve(message.sender, rules.owners)
         is_command = self._desk.looks_like_command(message.text)
         leads = is_command and self._desk.is_command(message.text)
         session = submission.session or session_key(choose_agent(message, rules.bindings).agent, message, rules.scopes)
         if submission.principal is None and not await self._is_heard(message, principal, session, rules, leads):
             return Accepted(status="dropped")
+        turned_away = await self._at_the_door(submission, message, principal, leads)
+        if turned_away is not None:
+            return turned_away
         item = self._item(submission, message, principal, session, rules)
         blobs = [PutBlob(digest=digest, content=content) for digest, content in submission.blobs.items()]
         try:
@@ -113,6 +127,24 @@ class Intake:
         except AlreadyAccepted as known:
             return Accepted(status="duplicate", item=known.item, session=session)
         return accepted
+
+    async def _at_the_door(
+        self, submission: Submission, message: InboundMessage, principal: Principal, is_command: bool
+    ) -> Accepted | None:
+        """What the state of the house says of somebody who may speak: None lets the message in. Raises StoreError, Busy."""
+        control = self.control
+        if control is None:
+            return None
+        is_attended = submission.principal is not None and principal.is_owner and not self._pushes(message.address.channel)
+        admission = control.admits(message, principal, is_attended=is_attended, is_command=is_command)
+        if isinstance(admission, TurnedAway):
+            log.info("not heard on %s: the house is %s", message.address.channel, admission.reason)
+            return Accepted(status="answered" if admission.say else "dropped", text=admission.say)
+        if isinstance(admission, Wake):
+            await control.wake(principal, "the owner spoke")
+        if principal.is_owner or submission.principal is None:
+            control.touch()
+        return None
 
     async def _is_heard(
         self, message: InboundMessage, principal: Principal, session: SessionKey, rules: IntakeRules, is_command: bool

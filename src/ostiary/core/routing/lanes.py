@@ -79,6 +79,7 @@ class Lanes:
             sessions=sessions, runner=runner, clock=clock, outcomes=self.outcomes, line_up=lambda seat: self._line_up(seat)
         )
         self.broken: BaseException | None = None
+        self.may_begin: Callable[[], bool] = lambda: True
 
     @property
     def running(self) -> int:
@@ -240,7 +241,7 @@ class Lanes:
     def _pump(self, lane: str) -> None:
         line = self._line.get(lane)
         cap = self._caps().of(lane)
-        while line and self._running.get(lane, 0) < cap and self._group is not None and not self._draining:
+        while line and self._running.get(lane, 0) < cap and self._group is not None and not self._draining and self.may_begin():
             seat = line.popleft()
             seat.lined_up = False
             if seat.resume or seat.waiting:

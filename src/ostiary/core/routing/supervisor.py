@@ -28,6 +28,7 @@ from ostiary.contracts.store import InboxItem, Lease, MarkTurn, Pending, SaveSes
 from ostiary.core.agent.context import estimate
 from ostiary.core.approvals.desk import Approvals
 from ostiary.core.cancellation import Cancelled, is_wanted
+from ostiary.core.control.control import Control
 from ostiary.core.routing.delivery import Delivery
 from ostiary.core.routing.feed import Feed, Watcher
 from ostiary.core.routing.intake import COMMAND_REPLIES, Intake
@@ -82,6 +83,7 @@ class Supervisor:
         self._owner = owner
         self.intake: Intake | None = None
         self.approvals = approvals
+        self.control: Control | None = None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Supervisor"]:
@@ -95,9 +97,15 @@ class Supervisor:
         if self.approvals is not None:
             self.approvals.resume = self._lanes.unpark
             await self.approvals.load([turn.turn for turn in pending.turns])
+        if self.control is not None:
+            self._lanes.may_begin = lambda: self.control is None or self.control.may_begin
+            await self.control.load()
         unfinished = await self._take_up(pending)
         async with anyio.create_task_group() as outer:
             group: TaskGroup = await outer.start(_sheltered)
+            if self.control is not None:
+                await self.control.finish_kill()
+                self.control.start(group)
             self._lanes.start(group)
             self._delivery.start(group)
             group.start_soon(self._keep_lease, lease)
@@ -111,11 +119,20 @@ class Supervisor:
             finally:
                 with anyio.CancelScope(shield=True):
                     left = await self.drain()
+                    await self._close_control()
                 if left:
                     log.warning("%d turns go on after the next start", left)
                 group.cancel_scope.cancel()
         with anyio.CancelScope(shield=True):
             await self._store.release(self._sessions.lease or lease)
+
+    async def _close_control(self) -> None:
+        if self.control is None:
+            return
+        try:
+            await self.control.close()
+        except (StoreError, Busy) as error:
+            log.warning("the next start will count as one after a crash: %s", error)
 
     async def drain(self) -> int:
         """Begin no more turns and let the running ones finish; gives how many do not in time. A second call does not wait."""
