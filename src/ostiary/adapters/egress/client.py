@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -16,6 +17,7 @@ from ostiary.contracts.errors import EgressRefused
 if TYPE_CHECKING:
     import ssl
 
+    from ostiary.adapters.egress.proxy import ProxyDoor, ProxyLimits
     from ostiary.adapters.egress.transport import Response, Transport
 
 _NO_HEADERS: Mapping[str, str] = {}
@@ -59,6 +61,23 @@ class Egress:
     def agent(self, rules: EgressRules) -> AgentProfile:
         """For addresses that the assistant chose. Raises BadInput if a rule cannot be understood."""
         return AgentProfile(Judge(rules), self._resolve, tls=self._tls)
+
+    def proxy(
+        self,
+        rules: EgressRules,
+        socket_path: str = "",
+        *,
+        loopback: bool = False,
+        mode: int = 0o600,
+        limits: ProxyLimits | None = None,
+    ) -> AbstractAsyncContextManager[ProxyDoor]:
+        """Lets other processes out by the same rules, at a unix socket of that `mode`, at a port of 127.0.0.1, or both.
+
+        Raises BadInput if a rule cannot be understood; entering raises EgressFailed if it cannot listen."""
+        from ostiary.adapters.egress.proxy import ProxyLimits, serve_proxy
+
+        chosen = limits or ProxyLimits()
+        return serve_proxy(Judge(rules), self._resolve, socket_path=socket_path, loopback=loopback, mode=mode, limits=chosen)
 
     def transport(self) -> Transport:
         """The pooled connections, made on first use. Raises EgressRefused unless the egress is open."""

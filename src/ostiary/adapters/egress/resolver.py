@@ -41,13 +41,13 @@ async def judged_addresses(host: str, port: int, judge: Judge, resolve: Resolve,
     if reason:
         raise EgressRefused(reason)
     given = read_address(host)
-    found = (str(given),) if given is not None else await _found(host, resolve, seconds)
-    addresses = [_read(text, host) for text in found]
-    for address in addresses:
-        reason = judge.refusal_of_address(address, host, port)
+    found = (host,) if given is not None else await _found(host, resolve, seconds)
+    for text in found:
+        reason = judge.refusal_of_address(_read(text, host), host, port)
         if reason:
             raise EgressRefused(reason)
-    return tuple(dict.fromkeys(map(str, addresses)))
+    # As they were given: in a network that only speaks IPv6, a translated address is the way to an IPv4 host.
+    return tuple(dict.fromkeys(found))
 
 
 def _read(text: str, host: str) -> IpAddress:

@@ -145,17 +145,20 @@ class _Brotli:
         import brotli
 
         self._inner = brotli.Decompressor()
+        self._has_more = False
 
     @property
     def is_hungry(self) -> bool:
-        return bool(self._inner.can_accept_more_data())
+        return not self._has_more and bool(self._inner.can_accept_more_data())
 
     @property
     def is_complete(self) -> bool:
         return bool(self._inner.is_finished())
 
     def step(self, data: bytes, room: int) -> bytes:
-        return bytes(self._inner.process(data, output_buffer_limit=room))
+        piece = bytes(self._inner.process(data, output_buffer_limit=room))
+        self._has_more = len(piece) >= room
+        return piece
 
 
 class _Zstd:
