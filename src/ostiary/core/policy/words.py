@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-_EDGES = " \t\r\n\"'`<>()[]{},;"
+_EDGES = "\"'`<>()[]{},;"
 _PIECE = re.compile(r"[^\s\"'`<>()\[\]{},;]+")
 _SCHEMES = ("http://", "https://")
 _TRAILING = ".:!?…"
@@ -32,7 +32,9 @@ def _pieces(texts: Iterable[str]) -> Iterable[str]:
     for text in texts:
         yield from _PIECE.findall(text)
         # A URL may hold brackets of its own, so the words between blanks count too.
-        yield from (word.strip(_EDGES) for word in text.split())
+        for word in text.split():
+            yield word
+            yield word.strip(_EDGES)
 
 
 def _plain(address: str) -> str:

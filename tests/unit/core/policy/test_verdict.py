@@ -1,3 +1,5 @@
+from typing import Any
+
 import anyio
 import pytest
 
@@ -7,6 +9,7 @@ from ostiary.contracts.messages import UserId
 from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.policy import Action, Allow, Ask, Decision, Deny
 from ostiary.contracts.tool import Effect, ToolSpec
+from ostiary.core.policy.judge import Judge, settle
 from ostiary.core.policy.verdict import Verdict
 
 ACTION = Action(
@@ -126,3 +129,50 @@ async def test_cancelling_the_turn_cancels_the_question_and_is_not_a_decision() 
     with anyio.move_on_after(0.01) as scope:
         await Verdict([("slow", NeverAnswers())]).decide(ACTION)
     assert scope.cancelled_caught
+
+
+async def test_the_questions_of_policies_join_those_of_the_house() -> None:
+    decision = await Verdict([("a", Says(ASK)), ("b", Says(ALLOW)), ("c", Says(ASK))], judge=lambda _: ASK).decide(ACTION)
+    assert isinstance(decision, Ask)
+    assert decision.layers == ("x", "a", "c")
+
+
+async def test_a_policy_cannot_ask_in_the_name_of_another_layer() -> None:
+    sly = Ask(layer="confirm", reason="?", others=(Ask(layer="confirm", reason="?"),))
+    decision = await Verdict([("plugin", Says(sly))], judge=lambda _: ALLOW).decide(ACTION)
+    assert decision == Ask(layer="plugin", reason="?")
+
+
+async def test_explaining_tells_of_every_layer_and_every_policy() -> None:
+    judge = Judge(("profile", lambda _: ALLOW), [("tools", lambda _: DENY), ("role", lambda _: None)])
+    steps = await Verdict([("a", Says(ASK)), ("b", Breaks())], judge=judge).explain(ACTION)
+    assert [(step.layer, step.outcome) for step in steps] == [
+        ("profile", "allow"),
+        ("tools", "deny"),
+        ("role", "pass"),
+        ("a", "ask"),
+        ("b", "deny"),
+    ]
+    assert [step.reason for step in steps] == ["", "no", "", "sure?", "the policy failed (RuntimeError)"]
+
+
+@pytest.mark.parametrize("judge", [None, lambda _: ALLOW, lambda _: "nonsense", Judge(None), Judge(("p", lambda _: ASK))])
+@pytest.mark.parametrize("answers", [(), (ALLOW,), (ASK, ALLOW), (ALLOW, DENY), (ASK, "nonsense", ASK), (DENY, ASK)])
+async def test_what_is_explained_is_what_is_decided(judge: Any, answers: tuple[object, ...]) -> None:
+    verdict = Verdict([(f"p{place}", Says(answer)) for place, answer in enumerate(answers)], judge=judge)
+    assert settle(await verdict.explain(ACTION)) == await verdict.decide(ACTION)
+
+
+async def test_a_judge_without_a_grant_denies_whatever_policies_say() -> None:
+    verdict = Verdict([("a", Says(ALLOW))], judge=Judge(None))
+    assert isinstance(await verdict.decide(ACTION), Deny)
+    assert isinstance(settle(await verdict.explain(ACTION)), Deny)
+
+
+async def test_a_judge_that_breaks_or_babbles_is_named_by_what_it_did() -> None:
+    def broken(_: Action) -> Decision:
+        raise ZeroDivisionError
+
+    babbling: Any = lambda _: 7  # noqa: E731
+    reasons = [(await Verdict(judge=judge).decide(ACTION)).reason for judge in (broken, babbling)]
+    assert reasons == ["the built-in rules failed (ZeroDivisionError)", "the built-in rules gave no decision"]
