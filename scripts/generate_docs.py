@@ -14,7 +14,8 @@ _HEAD = """# Command line reference
 Every command of `ostiary`. This page is generated from the program (`make docs`); a test keeps it current.
 
 The state directory is `~/.ostiary`, or what `OSTIARY_HOME` names. Exit codes: 0 done, 1 it did not work (one sentence on standard
-error says why and what to do), 2 the command line was wrong, 3 `status` found nothing running. `OSTIARY_DEBUG=1` adds tracebacks.
+error says why and what to do), 2 the command line was wrong, 3 `status` found nothing running. `--debug` before the command, or
+`OSTIARY_DEBUG=1`, adds tracebacks.
 """
 
 

@@ -5,7 +5,7 @@ import sys
 
 
 def main() -> None:
-    arguments = sys.argv[1:]
+    arguments = _without_debug(sys.argv[1:])
     if arguments in (["--version"], ["-V"], ["version"]):
         from ostiary import __version__
 
@@ -46,6 +46,21 @@ def _run(arguments: list[str]) -> int:
         # The reader of our output (head, less) has seen enough. Nothing may be flushed into the closed pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        # The last resort: a bug is told in a sentence; who wants to see where it happened finds it in the log.
+        if os.environ.get("OSTIARY_DEBUG") == "1":
+            raise
+        from ostiary.cli.last_resort import apologise
+
+        return apologise(error)
+
+
+def _without_debug(arguments: list[str]) -> list[str]:
+    """`--debug` before the command: errors come with their traceback."""
+    if arguments[:1] != ["--debug"]:
+        return arguments
+    os.environ["OSTIARY_DEBUG"] = "1"
+    return arguments[1:]
 
 
 if __name__ == "__main__":

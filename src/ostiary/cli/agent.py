@@ -88,8 +88,11 @@ def _home() -> Path:
     return home()
 
 
-def _over_http(gateway: Any, asked: Asked) -> int:
+def _over_http(gateway: Any, asked: Asked, *, cancels: bool = False) -> int:
+    """`cancels`: hanging up (Ctrl-C) ends the turn, for there is nobody to go on with it."""
     body, headers = request(asked)
+    if cancels:
+        headers["X-Ostiary-Cancel-On-Disconnect"] = "true"
     if asked.as_json or asked.no_stream or not sys.stdout.isatty():
         answer = gateway.ask(body, headers)
         return _print(answer, as_json=asked.as_json)
@@ -126,8 +129,8 @@ def _print(answer: Any, *, as_json: bool) -> int:
 def _in_process(home: Path, asked: Asked) -> int:
     """Without a gateway: the same door, opened for this one request on a port of its own."""
     from ostiary.assembly.logging import console
-    from ostiary.cli.own_gateway import own_gateway
+    from ostiary.cli.own_gateway import own_gateway_in_turn
 
     console()
-    with own_gateway(home) as gateway:
-        return _over_http(gateway, asked)
+    with own_gateway_in_turn(home) as gateway:
+        return _over_http(gateway, asked, cancels=True)

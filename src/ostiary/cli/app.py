@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Annotated
 
 import typer
 
@@ -13,6 +14,11 @@ COMMANDS = (
     "chat",
     "agent",
     "status",
+    "wake",
+    "sleep",
+    "kill",
+    "enable",
+    "disable",
     "gateway",
     "devices",
     "sessions",
@@ -23,6 +29,9 @@ COMMANDS = (
     "logs",
     "completion",
 )
+
+# Commands that share a module with others.
+MODULES = dict.fromkeys(("wake", "sleep", "kill", "enable", "disable"), "control")
 
 COMPLETE = "_OSTIARY_COMPLETE"
 
@@ -39,10 +48,16 @@ def build(only: str = "") -> typer.Typer:
     )
 
     @app.callback()
-    def root() -> None:
-        pass
+    def root(
+        debug: Annotated[
+            bool, typer.Option("--debug", help="Show errors with their traceback; it comes before the command.")
+        ] = False,
+    ) -> None:
+        if debug:
+            os.environ["OSTIARY_DEBUG"] = "1"
 
-    for name in COMMANDS if only not in COMMANDS else (only,):
+    names = COMMANDS if only not in COMMANDS else (only,)
+    for name in dict.fromkeys(MODULES.get(name, name) for name in names):
         import_module(f"ostiary.cli.{name}").register(app)
 
     @app.command()

@@ -37,7 +37,7 @@ def run(session: str) -> None:
     # The screen is drawn over; what is logged goes to the file.
     logging.getLogger().addHandler(logging.NullHandler())
     print("Starting …", end="\r", flush=True)
-    with own_gateway(place) as own:
+    with own_gateway(place, leaves_at_once=True) as own:
         _show(own, session)
 
 

@@ -86,7 +86,8 @@ class Gateway:
         except (OSError, HTTPException) as error:
             connection.close()
             raise gone() from error
-        except OstiaryError:
+        except BaseException:
+            # Ctrl-C too: whoever hangs up must be seen to.
             connection.close()
             raise
         try:
@@ -96,10 +97,13 @@ class Gateway:
 
 
 def find_gateway(home: Path) -> Gateway | None:
-    """The gateway that holds this state directory, if one runs."""
+    """The gateway that holds this state directory, if one runs for everybody."""
     try:
         found = json.loads((home / "run" / "gateway.json").read_bytes())
-        os.kill(int(found["pid"]), 0)
+        pid = int(found["pid"])
+        os.kill(pid, 0)
+        if found.get("private") and pid != os.getpid():
+            return None
         return Gateway(str(found["url"]), str(found["token"]), str(found.get("certificate", "")))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -35,7 +35,7 @@ def list_(
     """The most recently used sessions."""
     from ostiary.cli.output import ago, print_json, safe, table
 
-    records = _read(lambda store: store.sessions(limit=limit, include_ephemeral=every))
+    records = _read(lambda store: store.sessions(limit=limit, include_ephemeral=every)) if _has_store() else ()
     if as_json:
         print_json([_row(record) for record in records])
     elif not records:
@@ -190,14 +190,20 @@ def _unknown(key: str, turn: str = "") -> Exception:
     return UnknownSession(f"there is no {what}", hint="`ostiary sessions list` shows the sessions there are.")
 
 
+def _has_store() -> bool:
+    from ostiary.assembly.house import STORE
+    from ostiary.cli.home import home
+
+    return (home() / STORE).exists()
+
+
 def _read(look: "Callable[[SqliteReader], Awaitable[T]]") -> T:
     """Works beside a running gateway: readers never block."""
     from ostiary.assembly.gateway import open_reader
-    from ostiary.assembly.house import STORE
     from ostiary.cli.home import home
     from ostiary.contracts.errors import BadInput
 
-    if not (home() / STORE).exists():
+    if not _has_store():
         raise BadInput(f"nothing is stored in {home()} yet", hint="Say something first: `ostiary agent -m hello`.")
     return _with(open_reader, look)
 

@@ -79,6 +79,8 @@ async def _until_signalled(scope: "anyio.CancelScope") -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             break
+    if sys.stderr.isatty():
+        print("\nStopping; turns under way get a moment to end. Ctrl-C again stops at once.", file=sys.stderr, flush=True)
     scope.cancel()
 
 

@@ -6,7 +6,7 @@ It holds a token of its own that dies with the run, so that no lasting secret is
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -20,14 +20,23 @@ class RunFile:
 
     def announce(self, url: str, certificate: str = "") -> None:
         """`certificate` is the file whose bearer is us, if we speak TLS."""
-        content = json.dumps({"url": url, "pid": os.getpid(), "token": self.token, "certificate": certificate})
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = self._path.with_name(f"{self._path.name}.{os.getpid()}")
-        with suppress(FileNotFoundError):
-            draft.unlink()
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
-            file.write(content)
-        draft.replace(self._path)
+        _write(self._path, {"url": url, "pid": os.getpid(), "token": self.token, "certificate": certificate})
+
+
+def keep_private(home: Path) -> None:
+    """Mark the file as one for this process alone: its gateway ends with the command that began it."""
+    path = home / "run" / "gateway.json"
+    _write(path, {**json.loads(path.read_text()), "private": True})
+
+
+def _write(path: Path, content: Mapping[str, object]) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(FileNotFoundError):
+        draft.unlink()
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
+        file.write(json.dumps(content))
+    draft.replace(path)
 
 
 @contextmanager

@@ -1,16 +1,29 @@
 """The command line as its user sees it: answers on stdout, one sentence and what to do on stderr, exit codes that tell."""
 
 import json
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from ostiary.kit.model_servers import Failure, Reply, Words
-from tests.journeys.gateway.house import OSTIARY, Gateway, Home
+from tests.journeys.gateway.house import OSTIARY, WAIT, Gateway, Home
 from tests.journeys.gateway.model import Model
 
 KEY = "agent:main:main"
+
+
+def _begin(home: Home, *arguments: str) -> "subprocess.Popen[str]":
+    """A command on its way. It has a process group of its own, so that only it hears of Ctrl-C."""
+    return subprocess.Popen(
+        [OSTIARY, *arguments],
+        env=home.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def test_agent_prints_the_answer_and_nothing_else(gateway: Gateway, model: Model) -> None:
@@ -44,6 +57,61 @@ def test_agent_without_a_gateway_opens_the_house_for_one_answer(home: Home, mode
     assert home.run("agent", "-m", "hi").stdout == "Alone.\n"
     assert home.run("agent", "-m", "again").stdout == "Still alone.\n"
     assert [m["content"] for m in model.last["messages"] if m["role"] != "system"] == ["hi", "Alone.", "again"]
+
+
+def test_several_agents_at_once_without_a_gateway_take_turns(home: Home, model: Model) -> None:
+    model.begin("One.", "Two.", "Three.")
+    begun = [_begin(home, "agent", "-m", f"number {number}") for number in range(3)]
+    ended = [process.communicate(timeout=WAIT) for process in begun]
+    assert [process.returncode for process in begun] == [0, 0, 0]
+    assert sorted(said for said, _ in ended) == ["One.\n", "Three.\n", "Two.\n"]
+    told = [complaint for _, complaint in ended if complaint]
+    assert told == ["Waiting for another ostiary command to finish …\n"] * len(told)
+
+
+def test_ctrl_c_ends_agent_and_its_turn_at_once_although_the_model_is_busy(home: Home, model: Model) -> None:
+    gate = model.gate()
+    home.configure(home.file.read_text().replace('"drainSeconds": 1', '"drainSeconds": 60'))
+    model.begin(Reply(parts=(Words(pieces=("never", "!")),), holds={1: gate}), "Next.")
+    agent = _begin(home, "agent", "-m", "hi")
+    model.wait_asked()
+    agent.send_signal(signal.SIGINT)
+    # Far less than the sixty seconds that running turns are given.
+    assert agent.communicate(timeout=20) == ("", "")
+    assert agent.returncode == 130
+    assert "turn aborted" in home.run("sessions", "show", KEY).stdout
+    assert home.run("agent", "-m", "and now?").stdout == "Next.\n"
+    model.release(gate)
+
+
+def test_ctrl_c_leaves_the_turn_to_the_gateway_that_runs_it(gateway: Gateway, model: Model) -> None:
+    gate = model.gate()
+    model.begin(Reply(parts=(Words(pieces=("Late", ".")),), holds={1: gate}), "Next.")
+    agent = _begin(gateway.home, "agent", "-m", "hi", "--session", "left")
+    model.wait_asked()
+    agent.send_signal(signal.SIGINT)
+    assert agent.communicate(timeout=20) == ("", "")
+    model.release(gate)
+    assert gateway.home.run("agent", "-m", "and now?", "--session", "left").stdout == "Next.\n"
+    assert [each["content"] for each in model.last["messages"] if each["role"] == "assistant"] == ["Late."]
+
+
+def test_a_fresh_home_has_an_empty_list_of_sessions(tmp_path: Path) -> None:
+    fresh = Home(tmp_path / "fresh")
+    assert fresh.run_json("sessions", "list") == []
+    done = fresh.run("sessions", "list")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "No sessions yet" in done.stdout
+    assert not fresh.path.exists()
+
+
+def test_a_protocol_nothing_speaks_and_a_model_nobody_has_are_told_before_they_are_used(home: Home, model: Model) -> None:
+    content = home.file.read_text()
+    home.configure(content.replace("openai-completions", "openai-complete").replace("kit/kit-1", "kti/kit-1"))
+    validated, examined = home.run("config", "validate"), home.run("doctor")
+    for said in (validated.stderr, examined.stdout):
+        assert 'models.providers.kit.api: nothing here speaks "openai-complete"' in said
+        assert 'agents.defaults.model.primary: there is no provider "kti"; did you mean "kit"?' in said
 
 
 def test_status_tells_whether_it_runs(gateway: Gateway, tmp_path: Path) -> None:
