@@ -32,6 +32,7 @@ _OUTCOMES = {
     "role_ordering": (400, "provider_rejected"),
     "image_size": (400, "image_too_large"),
     "thinking": (400, "provider_rejected"),
+    "unknown_model": (404, "model_not_found"),
     "misconfigured": (500, "model_misconfigured"),
     "unavailable": (502, "provider_unavailable"),
     "empty": (502, "empty_answer"),
@@ -107,5 +108,6 @@ def from_outcome(outcome: Outcome) -> ApiError:
     if kind == "rejected" and (named := _NAMED.match(outcome.reason)) is not None:
         # Not the provider: the wire knows that this model cannot do what the request demands.
         return ApiError(status, outcome.reason.rstrip(".") + ".", code="unsupported_parameter", param=named[1])
+    param = "model" if kind == "unknown_model" else ""
     wait = math.ceil(outcome.retry_after) or (_UNTOLD_WAIT if status == 429 else 0)
-    return ApiError(status, said or outcome.reason or "The turn failed.", code=code, retry_after=wait)
+    return ApiError(status, said or outcome.reason or "The turn failed.", code=code, param=param, retry_after=wait)

@@ -5,6 +5,7 @@ from email.utils import format_datetime
 
 import pytest
 
+from ostiary.adapters.models.wires.errors import UnknownModel
 from ostiary.contracts.errors import (
     ContextOverflow,
     ImageTooLarge,
@@ -33,7 +34,7 @@ KINDS: dict[str, type[ModelError]] = {
     "roles": RoleOrdering,
     "server": ModelUnavailable,
     "thinking": ThinkingUnsupported,
-    "unknown_model": ModelMisconfigured,
+    "unknown_model": UnknownModel,
 }
 
 

@@ -116,6 +116,14 @@ def test_an_unknown_model_is_not_found(client: OpenAI) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
+def test_a_model_that_a_known_provider_does_not_have_is_not_found(client: OpenAI, model: Model, stream: bool) -> None:
+    model.begin(Failure(kind="unknown_model"))
+    with pytest.raises(openai.NotFoundError) as refusal:
+        client.chat.completions.create(model="kit/none", messages=HI, stream=stream)
+    assert (refusal.value.code, refusal.value.param) == ("model_not_found", "model")
+
+
+@pytest.mark.parametrize("stream", [False, True])
 def test_a_request_the_provider_refuses_is_a_bad_request(client: OpenAI, model: Model, stream: bool) -> None:
     model.begin(Failure(kind="rejected"))
     with pytest.raises(openai.BadRequestError):

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 
+from ostiary.assembly.config.model_checks import check_models
 from ostiary.assembly.config.parse import Reading
 from ostiary.assembly.config.problems import Path
 from ostiary.assembly.config.schema import Config
@@ -21,6 +22,7 @@ def check(config: Config, reading: Reading) -> None:
     _patterns(config, reading)
     _time_zones(config, reading)
     _people(config, reading)
+    check_models(config, reading)
 
 
 def _agents(config: Config, reading: Reading) -> None:

@@ -61,6 +61,7 @@ _UNAUTHORIZED = re.compile(r"api[_ ]key[_ ](not valid|invalid|expired)|invalid[_
 _UNKNOWN_MODEL = re.compile(
     r"model[_ ]not[_ ]found|model .{0,120}(does not exist|not found|is not (supported|found))", re.I | re.S
 )
+_OF_A_MODEL = re.compile(r"\bmodels?\b", re.I)
 _OVERFLOW = re.compile(
     r"context[_ ](length|window)|maximum context|prompt is too long|input is too long|too many (input )?tokens"
     r"|input token count .*exceeds|exceeds? the (maximum|available) .*(tokens|context)|request_too_large|reduce the length",
@@ -118,6 +119,12 @@ def said(body: object) -> Said:
     )
 
 
+class UnknownModel(ModelMisconfigured):
+    """The provider is there, the model is not."""
+
+    kind = "unknown_model"
+
+
 def refusal(who: str, what: Said, *, status: int = 0, headers: Mapping[str, str] = _NO_HEADERS) -> ModelError:
     """The error for a refusal. Without `status` (an error inside a stream) the provider's own code decides."""
     status = status or what.status or next((_STATUS_OF[code] for code in what.code.split() if code in _STATUS_OF), 500)
@@ -135,7 +142,9 @@ def refusal(who: str, what: Said, *, status: int = 0, headers: Mapping[str, str]
         return ModelUnavailable(f"{who} is not available ({status}){words}")
     if status in (400, 413, 422):
         return _rejected(who, status, everything, words)
-    if status in (404, 405) or _UNKNOWN_MODEL.search(everything):
+    if _UNKNOWN_MODEL.search(everything) or (status == 404 and _OF_A_MODEL.search(what.words)):
+        return UnknownModel(f"{who} does not know this model ({status}){words}", hint="Check the model's name.")
+    if status in (404, 405):
         return ModelMisconfigured(f"{who} does not know this model or address ({status}){words}", hint="Check model and baseUrl.")
     return ModelRejected(f"{who} refused the request ({status}){words}")
 
@@ -165,7 +174,7 @@ def _rejected(who: str, status: int, everything: str, words: str) -> ModelError:
     if _OVERFLOW.search(everything) or status == 413:
         return ContextOverflow(text)
     if _UNKNOWN_MODEL.search(everything):
-        return ModelMisconfigured(text, hint="Check the model's name.")
+        return UnknownModel(text, hint="Check the model's name.")
     if _ROLES.search(everything):
         return RoleOrdering(text)
     if _THINKING.search(everything):

@@ -110,6 +110,7 @@ const KINDS = {
   unavailable: ["The model cannot be reached just now.", "Wait a little, then retry", ""],
   context_overflow: ["The conversation is longer than the model can read.", "Begin a new one, or choose a model with a larger window", ""],
   image_size: ["The model refused a picture’s size.", "Send it smaller", ""],
+  unknown_model: ["The provider does not know this model.", "Choose another, or check its name under Models", "models"],
   misconfigured: ["The model is not configured completely.", "See what is missing under Models", "models"],
   rejected: ["The provider rejected the request.", "", ""],
   empty: ["The model gave an empty answer.", "Retry, or choose another model", ""],

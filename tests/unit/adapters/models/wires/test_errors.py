@@ -1,6 +1,6 @@
 import pytest
 
-from ostiary.adapters.models.wires.errors import read_error, refusal
+from ostiary.adapters.models.wires.errors import UnknownModel, read_error, refusal
 from ostiary.contracts.errors import (
     ContextOverflow,
     ImageTooLarge,
@@ -31,9 +31,11 @@ SEEN = [
     (429, '{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}', ModelBilling),
     (400, '{"error":{"message":"Your credit balance is too low"}}', ModelBilling),
     (402, '{"error":{"message":"This request requires more credits"}}', ModelBilling),
-    (403, '{"error":{"message":"Project does not have access to model `gpt-9`","code":"model_not_found"}}', ModelMisconfigured),
+    (403, '{"error":{"message":"Project does not have access to model `gpt-9`","code":"model_not_found"}}', UnknownModel),
     (403, "<html>Forbidden</html>", ModelUnauthorized),
-    (404, '{"error":"model \\"x\\" not found, try pulling it first"}', ModelMisconfigured),
+    (404, '{"error":{"type":"not_found_error","message":"model: claude-0"}}', UnknownModel),
+    (404, "page not found", ModelMisconfigured),
+    (404, '{"error":"model \\"x\\" not found, try pulling it first"}', UnknownModel),
     (
         400,
         '{"error":{"message":"`tool_use` ids were found without `tool_result` blocks immediately after: toolu_1"}}',
