@@ -53,6 +53,10 @@ class Host:
     def add_hook(self, event: str, hook: Hook, *, priority: int = 0) -> None:
         self.hooks.setdefault(event, []).append((priority, hook))
 
+    def hooks_of(self, event: str) -> list[Hook]:
+        """Those with the higher priority first; of equals, the one that was added first."""
+        return [hook for _, hook in sorted(self.hooks.get(event, ()), key=lambda pair: -pair[0])]
+
     @property
     def plugin_tools(self) -> frozenset[str]:
         """Tools that did not ship with the house, for `group:plugins`."""

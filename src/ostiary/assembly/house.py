@@ -16,12 +16,15 @@ from ostiary.adapters.egress import Egress
 from ostiary.adapters.store.sqlite import SqliteStore, load_or_create_key, open_store
 from ostiary.adapters.tools import register_files, register_status
 from ostiary.assembly.builtin import Host, register_strangers
+from ostiary.assembly.circumstances import Circumstances
 from ostiary.assembly.config.load import Loaded, load, remember_good
 from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
 from ostiary.assembly.config.secret import environment, resolve
 from ostiary.assembly.config.watch import Live, watch
+from ostiary.assembly.control import ControlAtDesk, control_rules, engine_parts
 from ostiary.assembly.delivering import manner_of, renderer
 from ostiary.assembly.embedded import LazyEmbedded
+from ostiary.assembly.house_commands import house_commands
 from ostiary.assembly.machine import SortableIds, SystemClock
 from ostiary.assembly.models import Sources, build_models
 from ostiary.assembly.newest import (
@@ -41,11 +44,18 @@ from ostiary.assembly.rules import Rules, compile_rules
 from ostiary.contracts.channel import Channel
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import OstiaryError, StoreUnavailable
+from ostiary.contracts.messages import Address
 from ostiary.contracts.records import dataclass
 from ostiary.core.agent.bootstrap import BOOTSTRAP, folder_of, setup_writes
 from ostiary.core.agent.run import Runner
 from ostiary.core.agent.tool_calls import ToolCalls
+from ostiary.core.agent.tool_hooks import ToolHooks
+from ostiary.core.approvals.desk import Approvals
+from ostiary.core.approvals.notice import Teller
+from ostiary.core.control.control import Control
+from ostiary.core.routing.approval_commands import add_approval_commands
 from ostiary.core.routing.builtin_commands import add_builtin_commands
+from ostiary.core.routing.change_commands import Changes, add_change_commands
 from ostiary.core.routing.delivery import Delivery
 from ostiary.core.routing.desk import CommandDesk
 from ostiary.core.routing.feed import Feed
@@ -82,6 +92,11 @@ class House:
     sources: Sources
     clock: Clock
     recent: RecentSecrets
+    approvals: Approvals
+    control: Control
+    control_desk: ControlAtDesk
+    changes: Changes
+    verdict: Verdicts
 
     def token(self) -> str:
         """The bearer token as it was within the last second. Empty, which fits nobody, if it cannot be read."""
@@ -151,12 +166,18 @@ async def open_house(
             clock=clock,
             state=home / "profiles.state",
         )
+        circumstances = Circumstances()
         newest = Newest(
-            live=Live(loaded), rules=compile_rules(loaded.config, loaded.generation), models=build_models(loaded.config, sources)
+            live=Live(loaded),
+            rules=compile_rules(loaded.config, loaded.generation, runtime=circumstances.runtime),
+            models=build_models(loaded.config, sources),
+            runtime=circumstances.runtime,
         )
         earlier = await store.sessions(limit=1, include_ephemeral=True)
         first_session = "none of these" if earlier else ""
-        house = _build(home, merged, store, newest, credentials, clock, dict(channels or {}), first_session, sources)
+        house = _build(
+            home, merged, store, newest, credentials, clock, dict(channels or {}), first_session, sources, circumstances
+        )
         await stack.enter_async_context(house.engine.running())
         group = await stack.enter_async_context(anyio.create_task_group())
         group.start_soon(embedded.hold)
@@ -178,6 +199,7 @@ def _build(
     channels: dict[str, Channel],
     first_session: str,
     sources: Sources,
+    circumstances: Circumstances,
 ) -> House:
     host = Host(channels=channels)
     catalogue = NewestCatalogue(newest)
@@ -199,7 +221,23 @@ def _build(
         chance=random.random,
     )
     verdict = Verdicts(host, newest)
-    calls = ToolCalls(sessions=sessions, tools=host.tools, decide=verdict.decide, clock=clock, limits=newest.rules.tool_limits)
+    ids = SortableIds()
+    approvals = Approvals(sessions=sessions, clock=clock, ids=ids)
+    approvals.tell = Teller(pushes=delivery.pushes, rows=delivery.rows, send=delivery.send).tell
+
+    def is_attended(address: Address) -> bool:
+        return not delivery.pushes(address)
+
+    calls = ToolCalls(
+        sessions=sessions,
+        tools=host.tools,
+        decide=verdict.decide,
+        clock=clock,
+        limits=newest.rules.tool_limits,
+        approvals=approvals,
+        hooks=ToolHooks(host.hooks_of),
+        is_attended=is_attended,
+    )
     prompts = HousePrompts(
         documents=store.documents,
         tools=host.tools,
@@ -208,6 +246,7 @@ def _build(
         names=lambda agent: name_of(newest, agent),
         pushes=pushes,
         first_session=first_session,
+        switches=lambda: control.generation,
     )
     runner = Runner(
         sessions=sessions,
@@ -223,7 +262,7 @@ def _build(
         sessions=sessions,
         runner=runner,
         clock=clock,
-        ids=SortableIds(),
+        ids=ids,
         caps=lambda: newest.rules.caps,
         reset_reason=lambda item, last: reset_reason(newest.rules, item, last, clock.now()),
         generation=lambda: newest.rules.generation,
@@ -237,7 +276,22 @@ def _build(
         feed=feed,
         clock=clock,
         channels=host.channels,
+        approvals=approvals,
     )
+    control = Control(
+        commit=sessions.write,
+        value=store.value,
+        clock=clock,
+        rules=lambda: control_rules(newest.live.current.config),
+        parts=lambda: engine_parts(lanes, delivery),
+        is_busy=lambda: lanes.running > 0,
+        has_questions=lambda: bool(approvals.pending),
+        tools=lambda: tuple(host.tools),
+        plugin_tools=lambda: host.plugin_tools,
+    )
+    engine.control = circumstances.control = control
+    circumstances.sessions = sessions
+    changes = Changes(sessions=sessions, documents=store.documents, clock=clock)
 
     def follow(rules: Rules) -> None:
         calls.limits = rules.tool_limits
@@ -245,6 +299,9 @@ def _build(
 
     newest.follow(follow)
     _register_builtins(host, engine, store, newest, clock)
+    add_approval_commands(host.add_command, approvals, clock)
+    add_change_commands(host.add_command, changes)
+    desk = house_commands(host, control, newest, clock, is_attended)
     plugins = config.plugins
     if plugins.enabled:
         switches = {name: entry.enabled for name, entry in plugins.entries.items()}
@@ -264,6 +321,7 @@ def _build(
         ),
         clock=clock,
         rules=lambda: newest.rules.intake,
+        control=control,
     )
     return House(
         engine=engine,
@@ -280,6 +338,11 @@ def _build(
         sources=sources,
         clock=clock,
         recent=RecentSecrets(clock),
+        approvals=approvals,
+        control=control,
+        control_desk=desk,
+        changes=changes,
+        verdict=verdict,
     )
 
 

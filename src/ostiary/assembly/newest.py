@@ -17,6 +17,8 @@ from ostiary.contracts.policy import Action, Decision
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import InboxItem
 from ostiary.core.agent.prompt import Envelope, wrap
+from ostiary.core.policy.judge import Step
+from ostiary.core.policy.rules import Runtime
 from ostiary.core.policy.verdict import Verdict
 from ostiary.core.routing.scopes import place_of
 from ostiary.core.routing.sendpolicy import may_send
@@ -34,6 +36,7 @@ class Newest:
     rules: Rules
     models: Models
     plugin_tools: frozenset[str] = frozenset()
+    runtime: Runtime | None = None
     followers: list[Callable[[Rules], None]] = field(default_factory=list)
 
     def follow(self, follower: Callable[[Rules], None]) -> None:
@@ -45,7 +48,7 @@ class Newest:
         """From here on `group:plugins` means these. Raises ConfigInvalid, BadInput."""
         current = self.live.current
         self.plugin_tools = tools
-        self.rules = compile_rules(current.config, current.generation, plugin_tools=tools)
+        self.rules = compile_rules(current.config, current.generation, plugin_tools=tools, runtime=self.runtime)
 
     def take(self, change: Loaded | ConfigInvalid, sources: Sources, *, anyway: bool = False) -> None:
         """Swap everything at once, or nothing. What is in force already is put in force again only if `anyway`."""
@@ -60,7 +63,7 @@ class Newest:
         # Whoever loaded it counted for himself; a number must never stand for two contents.
         change = replace(change, generation=current.generation + 1)
         try:
-            rules = compile_rules(change.config, change.generation, plugin_tools=self.plugin_tools)
+            rules = compile_rules(change.config, change.generation, plugin_tools=self.plugin_tools, runtime=self.runtime)
             models = build_models(change.config, sources)
         except OstiaryError as error:
             self._refuse(f"{error} {error.hint}".strip())
@@ -114,10 +117,17 @@ class Verdicts:
         self._made: tuple[Rules, Verdict] | None = None
 
     async def decide(self, action: Action) -> Decision:
+        return await self._verdict().decide(action)
+
+    async def explain(self, action: Action) -> tuple[Step, ...]:
+        """What every layer and every plugin's policy says of it."""
+        return await self._verdict().explain(action)
+
+    def _verdict(self) -> Verdict:
         rules = self._newest.rules
         if self._made is None or self._made[0] is not rules:
             self._made = (rules, Verdict(self._host.policies, judge=rules.judge))
-        return await self._made[1].decide(action)
+        return self._made[1]
 
 
 def session_may_send(rules: Rules, session: Session, address: Address) -> bool:

@@ -28,6 +28,8 @@ from ostiary.core.sessions.session import Session, Turn
 
 FILES_SECONDS = 60.0
 REMEMBERED = 64
+REMEMBERED_PLACES = 2048
+MAIN = "main"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,15 @@ class _Read:
     at: float
     version: int
     files: tuple[SourceFile, ...]
+
+
+class Shown:
+    """Some tools; one object for the same tools, so that prompts can be remembered by it."""
+
+    __slots__ = ("specs",)
+
+    def __init__(self, specs: tuple[ToolSpec, ...]) -> None:
+        self.specs = specs
 
 
 class HousePrompts:
@@ -54,6 +65,7 @@ class HousePrompts:
         names: Callable[[str], str],
         pushes: Callable[[str], bool],
         first_session: str,
+        switches: Callable[[], int] = lambda: 0,
     ) -> None:
         self._documents = documents
         self._tools = tools
@@ -62,9 +74,12 @@ class HousePrompts:
         self._names = names
         self._pushes = pushes
         self._first_session = first_session
+        self._switches = switches
         self._files: dict[str, _Read] = {}
         self._versions = 0
         self._made: OrderedDict[tuple[object, ...], Prepared] = OrderedDict()
+        self._shown: OrderedDict[tuple[object, ...], Shown] = OrderedDict()
+        self._interned: dict[tuple[str, ...], Shown] = {}
 
     async def prepare(self, *, session: Session, turn: Turn, facts: ModelFacts) -> Prepared:
         rules = self._rules()
@@ -76,28 +91,44 @@ class HousePrompts:
         is_first = self._first_session in ("", session.name)
         if not self._first_session:
             self._first_session = session.name
-        known = (rules.generation, key.agent, principal.role, place.source, channel, str(facts.ref), read.version, is_first)
+        specs = self._visible(key, turn, rules, facts, place.source)
+        known = (rules.generation, key.agent, specs, is_private, place.source, channel, facts.ref, read.version, is_first)
         found = self._made.get(known)
         if found is not None:
             self._made.move_to_end(known)
             return found
-        specs = self._visible(key, turn, rules)
         chosen = select(read.files, is_private=is_private, is_subagent=place.source == "subagent", is_first_run=is_first)
-        made = self._make(rules, key, specs, chosen, facts, source=place.source, channel=channel)
+        made = self._make(rules, key, specs.specs, chosen, facts, source=place.source, channel=channel)
         self._made[known] = made
         while len(self._made) > REMEMBERED:
             self._made.popitem(last=False)
         return made
 
-    def _visible(self, key: SessionKey, turn: Turn, rules: Rules) -> tuple[ToolSpec, ...]:
+    def _visible(self, key: SessionKey, turn: Turn, rules: Rules, facts: ModelFacts, source: str) -> "Shown":
+        """Every tool that some call of this person's, here, might be allowed; found out once for all their like turns."""
         started = turn.started
-        return visible_tools(
-            [tool.spec for tool in self._tools.values()],
-            judge=rules.judge,
-            principal=started.principal,
-            session=key,
-            channel=started.reply_to.channel,
-        )
+        channel = started.reply_to.channel
+        # Among themselves direct conversations of one person differ for the rules only in being the main one.
+        where = (key.scope, started.reply_to) if source in ("group", "channel", "subagent") else key.scope == MAIN
+        asked = (rules.generation, self._switches(), key.agent, where, started.principal, channel, facts.ref)
+        found = self._shown.get(asked)
+        if found is None:
+            specs = visible_tools(
+                [tool.spec for tool in self._tools.values()],
+                judge=rules.judge,
+                principal=started.principal,
+                session=key,
+                channel=channel,
+                provider=facts.ref.provider,
+                model=facts.ref.model,
+                reply_to=started.reply_to,
+                is_attended=started.principal.is_owner and not self._pushes(channel),
+            )
+            found = self._shown[asked] = self._interned.setdefault(tuple(spec.name for spec in specs), Shown(specs))
+            while len(self._shown) > REMEMBERED_PLACES:
+                self._shown.popitem(last=False)
+        self._shown.move_to_end(asked)
+        return found
 
     def _make(
         self,
