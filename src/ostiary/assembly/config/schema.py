@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ostiary.assembly.config.agents import Agents, Binding
+from ostiary.assembly.config.browser import Browser
+from ostiary.assembly.config.control import Control
 from ostiary.assembly.config.conversation import Channel, Commands, Messages, Session
 from ostiary.assembly.config.hooks import Hooks
 from ostiary.assembly.config.providers import Auth, Models
@@ -159,9 +161,11 @@ class Config:
     messages: Messages = key(factory=Messages)
     channels: Mapping[str, Channel] = key(factory=dict, help="By id, such as telegram.")
     commands: Commands = key(factory=Commands)
+    control: Control = key(factory=Control)
     models: Models = key(factory=Models)
     auth: Auth = key(factory=Auth)
     tools: Tools = key(factory=Tools)
+    browser: Browser = key(factory=Browser)
     logging: Logging = key(factory=Logging)
     telemetry: Telemetry = key(factory=Telemetry)
     plugins: Plugins = key(factory=Plugins)

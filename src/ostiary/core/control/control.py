@@ -258,9 +258,12 @@ class Control:
         wanted = patterns_of(patterns) if patterns else ("*",)
         switches = self._board.disabled(wanted)
         self._record.put(replace(self._record.kept, switches=switches))
-        async with self._record.lock:
-            now = self._clock.now()
-            await self._record.write([entry("disable", at=now, by=str(by.user), subject=each) for each in wanted])
+        try:
+            async with self._record.lock:
+                now = self._clock.now()
+                await self._record.write([entry("disable", at=now, by=str(by.user), subject=each) for each in wanted])
+        finally:
+            self._time.look_again()
         return switches
 
     def _follow(self, kept: Kept) -> None:
@@ -350,10 +353,13 @@ class Control:
                 self._group.start_soon(_bounded, hook)
 
     def _due(self) -> float | None:
-        times = [FIRST_RETRY] if self._is_to_sweep() or self._record.is_unwritten else []
+        times = [FIRST_RETRY] if self._is_to_sweep() or self._record.is_unwritten or self._has_run_out() else []
         if self._record.kept.state == "awake":
             times += [time for time in (self._idle.left(), self._board.next_end()) if time is not None]
         return min(times, default=None)
+
+    def _has_run_out(self) -> bool:
+        return self._board.switches.rows != self._record.kept.switches.rows
 
     def _is_to_sweep(self) -> bool:
         return not self.may_begin and any(name != RECORD for name in self._unfinished)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from ostiary.contracts.clock import Clock
+from ostiary.contracts.control import ControlDesk
 from ostiary.contracts.engine import Engine
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import Address
@@ -149,6 +150,7 @@ class Services:
     models: ModelDesk | None = None
     config: ConfigDesk | None = None
     devices: DeviceDesk | None = None
+    control: ControlDesk | None = None
     deliver: Deliver | None = None
     started_at: float = 0.0
     tallies: Tallies = field(default_factory=Tallies)
