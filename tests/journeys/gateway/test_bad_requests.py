@@ -54,7 +54,7 @@ WRONG: dict[str, tuple[object, str]] = {
     "a tool twice": (said("hi", tools=[{"function": {"name": "a"}}, {"function": {"name": "a"}}]), "tools[1]"),
     "a forced tool": (said("hi", tool_choice="required"), "tool_choice"),
     "two answers": (said("hi", n=2), "n"),
-    "a JSON answer": (said("hi", response_format={"type": "json_object"}), "response_format"),
+    "an answer of no known form": (said("hi", response_format={"type": "yaml"}), "response_format"),
     "invalid UTF-8": (b'{"messages":[{"role":"user","content":"\xff\xfe"}]}', ""),
     "UTF-16": (json.dumps(said("hi")).encode("utf-16"), ""),
     "a lone surrogate": (b'{"messages":[{"role":"user","content":"\\ud800"}]}', ""),
@@ -90,7 +90,7 @@ def test_a_session_that_cannot_be_is_refused(gateway: Gateway, model: Model, key
 def test_a_model_its_provider_does_not_know_is_told_in_the_providers_words(gateway: Gateway, model: Model) -> None:
     model.begin(Failure(kind="unknown_model"))
     answer = gateway.ask(said("hi", "no-such-model", model="kit/no-such-model"))
-    assert (answer.status, answer.code) == (500, "model_misconfigured")
+    assert (answer.status, answer.code) == (404, "model_not_found")
     assert "does not know this model" in answer.error
     model.begin("fine")
     assert gateway.say("and now?", "no-such-model").text == "fine"

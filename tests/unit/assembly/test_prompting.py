@@ -131,11 +131,11 @@ async def test_a_prefix_is_never_found_by_files_that_are_gone(tmp_path: Path) ->
     async with desk(tmp_path) as made:
         await made.write("SOUL.md", "Be kind.")
         await made.prompt()
-        first = {known[6] for known in made.prompts._made}
+        first = {known[7] for known in made.prompts._made}
         await made.write("SOUL.md", "Be quick.")
         await made.clock.advance(FILES_SECONDS + 1)
         await made.prompt()
-        second = {known[6] for known in made.prompts._made} - first
+        second = {known[7] for known in made.prompts._made} - first
         assert (first, second) == ({1}, {2})
 
 

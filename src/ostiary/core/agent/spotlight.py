@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ostiary.contracts.content import Label, Message, Text, ToolMessage, ToolOutcome, Trust, UserMessage
 
+CLIENT_TOOL = ("api:tool",)
 _SOURCES = 3
 _SOURCE_LENGTH = 80
 
@@ -38,7 +39,8 @@ def _outcome(outcome: ToolOutcome) -> ToolOutcome:
 
 
 def _is_outside(label: Label) -> bool:
-    return label.trust is Trust.UNTRUSTED
+    """Not the results of a client's own tools: the client formats them for the model, and says nothing of their origin."""
+    return label.trust is Trust.UNTRUSTED and label.sources != CLIENT_TOOL
 
 
 def marks(text: str, label: Label) -> str:

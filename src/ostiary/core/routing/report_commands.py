@@ -86,16 +86,6 @@ async def usage(call: CommandCall) -> CommandReply:
     return CommandReply(text=told[word])
 
 
-async def tools(call: CommandCall) -> CommandReply:
-    seen = await call.controls.view(call.session)
-    if "prompt" not in seen.context_report:
-        return CommandReply(text="No tools have been sent to the model yet in this conversation.")
-    offered = _sized(seen.context_report.get("tools"))
-    if not offered:
-        return CommandReply(text="The model has no tools here.")
-    return CommandReply(text=f"The model may call {len(offered)} tools:\n" + "\n".join(f"- `{name}`" for name, _ in offered))
-
-
 def usage_line(used: Usage) -> str:
     if not (used.input or used.output or used.cache_read or used.cache_write):
         return "nothing yet"
@@ -163,5 +153,4 @@ REPORT_COMMANDS = (
     Command(name="status", summary="Model, context, what is running", authority="own", is_shortcut=True, run=status),
     Command(name="context", usage="[list | detail]", summary="What was sent to the model", run=context),
     Command(name="usage", usage="[off | tokens | full | cost]", summary="Show tokens and cost under replies", run=usage),
-    Command(name="tools", summary="The tools the model may call", run=tools),
 )

@@ -29,7 +29,7 @@ async def test_a_command_is_answered_without_the_model() -> None:
 
 async def test_a_strangers_command_is_ignored_in_silence() -> None:
     house = House()
-    assert await house.hears("/tools", owner=False) == Handled(reply="")
+    assert await house.hears("/context", owner=False) == Handled(reply="")
     assert await house.hears("/new", owner=False, session=MAIN) == Handled(reply="")
     assert house.controls.asked == []
 
