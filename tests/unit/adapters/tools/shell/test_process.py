@@ -1,0 +1,150 @@
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.unit.adapters.tools.shell.support import MAIN, FakeProcess, House, open_house
+
+from ostiary.adapters.tools.shell import ExecRules
+from ostiary.contracts.errors import ToolError
+from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.store import Put
+from ostiary.contracts.tool import Effect, ToolResult
+
+OTHER = SessionKey("main", "other")
+SOON = ExecRules(access="rw", background_seconds=0.01)
+
+
+async def serves(process: FakeProcess) -> int | None:
+    """Writes a file, and ends when it is told something."""
+    process.print(b"ready\n")
+    (process.directory / "log.txt").write_text("began\n")
+    await process.told.wait()
+    process.print(b"bye\n")
+    return 0
+
+
+async def background(house: House, session: SessionKey = MAIN) -> str:
+    result = await house.exec.call({"command": "serve"}, house.context(session))
+    return str(result.details["id"])
+
+
+async def act(house: House, action: str, name: str = "", session: SessionKey = MAIN, **more: object) -> ToolResult:
+    return await house.process.call({"action": action, "id": name, **more}, house.context(session))
+
+
+async def test_a_process_is_listed_polled_and_written_to(tmp_path: Path) -> None:
+    async with open_house(tmp_path, serves, rules=SOON) as house:
+        name = await background(house)
+        assert (await act(house, "list")).text == "proc_1 running, begun 0 s ago: 'serve'"
+        assert (await act(house, "poll", name)).text == "[still running in the background: id proc_1]"
+        house.sandbox.processes[0].print(b"more\n")
+        assert (await act(house, "poll", name)).text == "more\n[still running in the background: id proc_1]"
+        ended = await act(house, "write", name, data="stop\n")
+    assert house.sandbox.processes[0].given == [b"stop\n"]
+    assert ended.text == "bye\n[exit 0, 0.2 s]\n[files added log.txt]"
+    assert [write.path for write in ended.writes if isinstance(write, Put)] == ["log.txt"]
+
+
+async def test_its_end_is_told_and_its_files_wait_for_the_next_poll(tmp_path: Path) -> None:
+    async with open_house(tmp_path, serves, rules=SOON) as house:
+        name = await background(house)
+        house.sandbox.processes[0].told.set()
+        await house.processes.of(MAIN)[0].done.wait()
+        await anyio.wait_all_tasks_blocked()
+        assert house.ends == ["proc_1"]
+        assert (await act(house, "list")).text.startswith("proc_1 exit 0")
+        assert len((await act(house, "poll", name)).writes) == 1
+        with pytest.raises(ToolError, match="no process 'proc_1'"):
+            await act(house, "poll", name)
+
+
+async def test_killing_keeps_what_it_had_written(tmp_path: Path) -> None:
+    async with open_house(tmp_path, serves, rules=SOON) as house:
+        result = await act(house, "kill", await background(house))
+        assert (result.details["signal"], len(result.writes), house.processes.of(MAIN)) == (15, 1, ())
+
+
+async def test_only_its_own_conversation_sees_a_process(tmp_path: Path) -> None:
+    async with open_house(tmp_path, serves, rules=SOON) as house:
+        name = await background(house)
+        assert (await act(house, "list", session=OTHER)).text == "[no processes]"
+        for action in ("poll", "write", "kill"):
+            with pytest.raises(ToolError, match="no process"):
+                await act(house, action, name, session=OTHER, data="x")
+        assert house.sandbox.processes[0].given == []
+
+
+async def test_a_process_of_an_earlier_house_is_explained(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        with pytest.raises(ToolError, match="when the house was restarted"):
+            await act(house, "poll", "proc_7")
+
+
+async def test_two_processes_and_a_command_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    async with open_house(tmp_path, serves, rules=SOON) as house:
+        names = [await background(house), await background(house), await background(house)]
+        assert names == ["proc_1", "proc_2", "proc_3"]
+        assert len({run[1].mounts[0].source for run in house.sandbox.runs}) == 3
+
+
+@pytest.mark.parametrize(("per_session", "in_all", "reason"), [(2, 9, "has 2 processes"), (9, 2, "2 processes are running in")])
+async def test_there_are_only_so_many(tmp_path: Path, per_session: int, in_all: int, reason: str) -> None:
+    async with open_house(tmp_path, serves, rules=SOON, per_session=per_session, in_all=in_all) as house:
+        await background(house)
+        await background(house)
+        with pytest.raises(ToolError, match=reason):
+            await background(house)
+
+
+async def test_a_session_or_the_whole_house_can_be_stopped(tmp_path: Path) -> None:
+    async with open_house(tmp_path, serves, rules=SOON) as house:
+        await background(house)
+        await background(house, OTHER)
+        await background(house, OTHER)
+        assert await house.processes.end_session(OTHER) == 2
+        assert len(house.processes.of(MAIN)) == 1
+        assert await house.processes.end_all() == 1
+        assert (house.sandbox.ended, house.processes.of(MAIN)) == (3, ())
+        assert await house.processes.end_all() == 0
+
+
+async def test_the_end_of_the_house_is_the_end_of_its_processes(tmp_path: Path) -> None:
+    async with open_house(tmp_path, serves, rules=SOON) as house:
+        await background(house)
+    assert house.sandbox.ended == 1
+
+
+async def test_a_listener_that_breaks_does_not_lose_the_process(tmp_path: Path) -> None:
+    def breaks(run: object) -> None:
+        raise RuntimeError("listener")
+
+    async with open_house(tmp_path, serves, rules=SOON) as house:
+        house.processes.on_exit = breaks
+        name = await background(house)
+        assert (await act(house, "kill", name)).details["signal"] == 15
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"action": "restart"}, "must be one of"),
+        ({}, "string"),
+        ({"action": "poll"}, "no process"),
+        ({"action": "poll", "id": 3}, "string"),
+        ({"action": "list", "all": True}, "all is not an argument"),
+        ({"action": "write", "id": "proc_1"}, "data must be"),
+        ({"action": "write", "id": "proc_1", "data": "x" * 70_000}, "data must be"),
+    ],
+)
+async def test_wrong_arguments_are_refused(tmp_path: Path, arguments: dict[str, object], reason: str) -> None:
+    async with open_house(tmp_path, serves, rules=SOON) as house:
+        await background(house)
+        with pytest.raises(ToolError, match=reason):
+            await house.process.call(arguments, house.context())
+
+
+def test_looking_and_ending_are_harmless_and_writing_is_not() -> None:
+    from ostiary.adapters.tools.shell.process import SPEC
+
+    assert [SPEC.effects_of({"action": action}) for action in ("list", "poll", "kill")] == [frozenset({Effect.READ})] * 3
+    assert SPEC.effects_of({"action": "write"}) == frozenset({Effect.EXECUTE})
