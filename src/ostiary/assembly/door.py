@@ -186,6 +186,7 @@ def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "
             apply_loaded=house.apply,
         ),
         devices=SocketDevices(gate.desk, lambda: place.url),
+        control=house.control_desk,
         started_at=house.clock.now(),
     )
     return Socket(

@@ -44,6 +44,11 @@ PARAMS: dict[str, dict[str, Any]] = {
     "device.token.rotate": {"id": "phone"},
     "device.link": {"idempotencyKey": KEY},
     "device.revoke": {"id": "phone"},
+    "control.wake": {"idempotencyKey": KEY},
+    "control.sleep": {"idempotencyKey": KEY},
+    "control.kill": {"reason": "enough"},
+    "control.enable": {"patterns": ["exec"], "idempotencyKey": KEY},
+    "control.disable": {"patterns": ["exec"]},
 }
 
 

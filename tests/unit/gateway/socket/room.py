@@ -12,11 +12,15 @@ import anyio
 import anyio.lowlevel
 
 from ostiary.adapters.store.sqlite import SqliteStore, open_store
+from ostiary.assembly.control import ControlAtDesk
 from ostiary.assembly.desks import SessionsAtDesk
+from ostiary.contracts.control import ToolStanding
 from ostiary.contracts.errors import Conflict, UnknownSession
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import UserId
 from ostiary.contracts.model import ModelRef
+from ostiary.core.control.control import Control, ControlRules, Parts
+from ostiary.core.control.engine_parts import EngineTurns
 from ostiary.core.routing.supervisor import Supervisor
 from ostiary.gateway.auth import ALL_SCOPES, Caller
 from ostiary.gateway.methods.services import Services
@@ -335,10 +339,21 @@ async def open_room(tmp_path: Path, *steps: Any, limits: SocketLimits | None = N
     async with open_store(tmp_path / "store.db", KEY, clock=clock) as store:
         house = House(store=store, clock=clock, ids=CountingIds(), model=model, tools=more.pop("tools", {}), drain_seconds=0.01)
         async with open_house(house) as engine, anyio.create_task_group() as group:
+            control = Control(
+                commit=engine._sessions.write,
+                value=store.value,
+                clock=clock,
+                rules=ControlRules,
+                parts=lambda: Parts(kill=(EngineTurns(engine._lanes),)),
+                tools=lambda: ("exec",),
+            )
+            await control.load()
+            standing = ToolStanding(name="exec", outcome="ask", reason="it runs commands")
             services = Services(
                 engine=engine, store=store, catalogue=house.catalogue, clock=clock, version="1.2.3", started_at=clock.now(),
                 facts=lambda: {"home": "/home/test", "generation": 7}, models=models, config=config, devices=devices,
                 sessions=SessionsAtDesk(engine=engine, sessions=engine._sessions, lanes=engine._lanes),
+                control=ControlAtDesk(control=control, standings=lambda by: (standing,)),
             )  # fmt: skip
             socket = Socket(
                 replace(services, **more),
