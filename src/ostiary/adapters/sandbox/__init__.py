@@ -1,0 +1,1 @@
+"""Fenced execution: the backends of the Sandbox port."""

@@ -1,0 +1,163 @@
+"""Starting bubblewrap: with a clean environment, as the right user, and known by its first process."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+
+import anyio
+
+from ostiary.contracts.errors import SandboxUnavailable
+from ostiary.contracts.sandbox import SandboxLimits
+
+_SECONDS = 10.0
+# What JavaScript and Go reserve and never use; the memory itself is bounded elsewhere.
+_ADDRESS_BYTES = 8 * 1024**3
+CLEAN = {"PATH": "/usr/bin:/bin"}
+
+
+def rlimits(limits: SandboxLimits) -> list[str]:
+    """Per process, as the words of prlimit(1)."""
+    most = {
+        "fsize": limits.file_bytes,
+        "nofile": limits.open_files,
+        "as": address_bytes(limits),
+        "cpu": cpu_seconds(limits),
+        "memlock": 65536,
+        # One byte, not none: a core_pattern that begins with a pipe is run on the host for 0 and not for 1.
+        "core": 1,
+        "nproc": limits.processes,
+    }
+    return [f"--{name}={value}:{value}" for name, value in most.items()]
+
+
+def address_bytes(limits: SandboxLimits) -> int:
+    return max(_ADDRESS_BYTES, limits.memory_bytes)
+
+
+def cpu_seconds(limits: SandboxLimits) -> int:
+    return int(limits.seconds * (os.cpu_count() or 1)) + 1
+
+
+def data_file(content: bytes, held: ExitStack) -> int:
+    """A descriptor that reads `content`; it exists nowhere else."""
+    fd = os.memfd_create("ostiary", os.MFD_CLOEXEC)
+    held.callback(os.close, fd)
+    os.write(fd, content)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+class Launched:
+    """A bubblewrap that has been started. `inner` is the first process of its pid namespace: with it everything inside ends."""
+
+    def __init__(self, outer: "subprocess.Popen[bytes]", status: int) -> None:
+        self._outer = outer
+        self._outer_fd = os.pidfd_open(outer.pid)
+        self._status = status
+        self._told = b""
+        self.inner = 0
+        self._inner_fd = -1
+
+    async def meet(self) -> bool:
+        """Learn who the first process is. False if there is none: bubblewrap's own words are in its output."""
+        with anyio.move_on_after(_SECONDS):
+            first = await self._line()
+            if first:
+                self.inner = int(json.loads(first)["child-pid"])
+                try:
+                    self._inner_fd = os.pidfd_open(self.inner)
+                except ProcessLookupError:
+                    return False
+                return True
+        return False
+
+    @property
+    def is_alive(self) -> bool:
+        return self._outer.poll() is None
+
+    async def ended(self) -> int | None:
+        """When nothing inside is left: the command's status, or None if it never began."""
+        await anyio.wait_readable(self._outer_fd)
+        self._outer.wait()
+        self.kill()
+        if self._inner_fd >= 0:
+            await anyio.wait_readable(self._inner_fd)
+        with anyio.move_on_after(_SECONDS):
+            last = await self._line()
+            return int(json.loads(last)["exit-code"]) if last else None
+        return None
+
+    def kill(self) -> None:
+        if self._inner_fd >= 0:
+            try:
+                signal.pidfd_send_signal(self._inner_fd, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+        else:
+            self._outer.kill()
+
+    async def _line(self) -> bytes:
+        """The next line of bubblewrap's report, empty when it has ended."""
+        while b"\n" not in self._told:
+            try:
+                data = os.read(self._status, 4096)
+            except BlockingIOError:
+                await anyio.wait_readable(self._status)
+                continue
+            if not data:
+                return b""
+            self._told += data
+        line, _, self._told = self._told.partition(b"\n")
+        return line
+
+    def close(self) -> None:
+        """The end of an object whose process is gone or must go now."""
+        if self._outer.poll() is None:
+            self.kill()
+            self._outer.kill()
+            self._outer.wait(_SECONDS)
+        for fd in (self._outer_fd, self._inner_fd, self._status):
+            if fd >= 0:
+                os.close(fd)
+        self._outer_fd = self._inner_fd = self._status = -1
+
+
+def launch(
+    bubblewrap: Sequence[str],
+    options: Iterable[str],
+    argv: Sequence[str],
+    *,
+    fds: Sequence[int],
+    user: int | None,
+    stdin: int,
+    stdout: int,
+) -> Launched:
+    """Start it. Raises SandboxUnavailable. It dies with the thread that starts it, so this must be the event loop's."""
+    with ExitStack() as held:
+        status, status_far = os.pipe()
+        held.callback(os.close, status_far)
+        # By descriptor: an argument list is for every user of the machine to read.
+        words = [*options, "--json-status-fd", str(status_far)]
+        arguments = data_file(b"".join(word.encode() + b"\0" for word in words), held)
+        try:
+            outer = subprocess.Popen(
+                [*bubblewrap, "--args", str(arguments), "--", *argv],
+                pass_fds=(*fds, status_far, arguments),
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stdout,
+                env=CLEAN,
+                cwd="/",
+                start_new_session=True,
+                user=user,
+                group=user,
+                extra_groups=None if user is None else [],
+            )
+        except OSError as error:
+            os.close(status)
+            raise SandboxUnavailable(f"bubblewrap cannot be started: {error.strerror}.") from error
+        os.set_blocking(status, False)
+        return Launched(outer, status)

@@ -1,0 +1,125 @@
+"""What the bubblewrap backend found on this machine, and the part of its command line that all its sandboxes share."""
+
+import os
+import shutil
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+
+from ostiary.adapters.sandbox import view
+from ostiary.adapters.sandbox.cgroups import Groups, open_groups
+from ostiary.adapters.sandbox.instructions import missing
+from ostiary.adapters.sandbox.launch import data_file
+from ostiary.adapters.sandbox.native import server_program
+from ostiary.adapters.sandbox.ownership import give, lend, unprivileged_user
+from ostiary.adapters.sandbox.seccomp import filter_for
+from ostiary.adapters.sandbox.view import Source
+from ostiary.contracts.errors import SandboxUnavailable, ToolError
+from ostiary.contracts.records import dataclass
+from ostiary.contracts.sandbox import SandboxProfile
+
+# Exists everywhere and is nobody's; what is put over it is seen by one bubblewrap alone.
+_MEETING_PLACE = "/mnt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """`user` is whom bubblewrap runs as, None for ourselves. `program` is the fork server, None where it could not be made."""
+
+    bubblewrap: str
+    user: int | None
+    groups: Groups | None
+    program: Path | None
+    filter: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A command line without its command: `starter` is started as `user`, `options` are bubblewrap's, `fds` what they name."""
+
+    starter: tuple[str, ...]
+    user: int | None
+    options: tuple[str, ...]
+    fds: tuple[int, ...]
+
+
+def examine(state: Path, *, fork_server: bool) -> Machine:
+    """Look, and make what can be made. Blocks for a second when the fork server is compiled. Raises SandboxUnavailable."""
+    bubblewrap = shutil.which("bwrap")
+    if bubblewrap is None:
+        raise missing()
+    groups = open_groups()
+    return Machine(
+        bubblewrap=bubblewrap,
+        user=unprivileged_user(),
+        groups=groups,
+        program=server_program(state) if fork_server else None,
+        filter=filter_for(memory_is_counted=groups is not None),
+    )
+
+
+def hand_over(machine: Machine, sources: Sequence[Source], profile: SandboxProfile) -> None:
+    """Let whom the command runs as write the writable directories, read the others, use the proxy. Raises ToolError."""
+    if machine.user is None:
+        return
+    for source in sources:
+        (give if source.mount.writable else lend)(source.fd, machine.user)
+    if profile.network == "proxy":
+        check_socket(profile.proxy_socket)
+        os.chown(profile.proxy_socket, machine.user, machine.user, follow_symlinks=False)
+
+
+def line(machine: Machine, sources: Sequence[Source], profile: SandboxProfile, home: str, held: ExitStack) -> Line:
+    """What all commands with this view have in common. Raises ToolError, SandboxUnavailable."""
+    wanted = [source.mount.source for source in sources]
+    if profile.network == "proxy":
+        check_socket(profile.proxy_socket)
+        wanted.append(profile.proxy_socket)
+    starter, user, reached = _reach(machine, wanted)
+    words = [*view.fences(), *view.system(), "--proc", "/proc", *view.kernel_places(profile.limits.temporary_bytes)]
+    fds = []
+    for target, content in view.files(home).items():
+        fds.append(data_file(content, held))
+        words += ["--perms", "0444", "--ro-bind-data", str(fds[-1]), target]
+    words += view.mounts(sources, reached)
+    if profile.network == "proxy":
+        words += ["--ro-bind", reached[profile.proxy_socket], view.PROXY_SOCKET]
+    return Line(starter=starter, user=user, options=tuple(words), fds=tuple(fds))
+
+
+def _reach(machine: Machine, wanted: Sequence[str]) -> tuple[tuple[str, ...], int | None, Mapping[str, str]]:
+    """How to start bubblewrap so that it finds what is wanted, and under which names.
+
+    Root's own directories are closed to the user bubblewrap runs as. Then root first makes a mount namespace in which they can be
+    reached by other names, and becomes that user in there."""
+    if machine.user is None or all(_is_open(path, machine.user) for path in wanted):
+        return (machine.bubblewrap,), machine.user, {path: path for path in wanted}
+    change = shutil.which("setpriv")
+    if change is None:
+        raise SandboxUnavailable(
+            "The workspace lies where only root may go.",
+            hint="Install util-linux (setpriv), or start the gateway as an ordinary user.",
+        )
+    names = {path: f"{_MEETING_PLACE}/{number}" for number, path in enumerate(wanted)}
+    view_of_root = (machine.bubblewrap, "--die-with-parent", "--dev-bind", "/", "/", "--tmpfs", _MEETING_PLACE)
+    binds = tuple(word for path, name in names.items() for word in ("--bind", path, name))
+    user = str(machine.user)
+    become = (change, "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--", machine.bubblewrap)
+    return (*view_of_root, *binds, "--", *become), None, names
+
+
+def _is_open(path: str, user: int) -> bool:
+    """Whether everybody, or this user, may pass through every directory above."""
+    facts = [os.stat(parent) for parent in PurePosixPath(path).parents]
+    return all(found.st_mode & 0o001 or (found.st_uid == user and found.st_mode & 0o100) for found in facts)
+
+
+def check_socket(path: str) -> None:
+    """Raises ToolError if there is none."""
+    try:
+        is_socket = stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:
+        is_socket = False
+    if not is_socket:
+        raise ToolError("The network proxy is not there.")

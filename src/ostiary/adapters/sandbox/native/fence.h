@@ -1,0 +1,34 @@
+/* What the parts of the fence share. */
+#pragma once
+#include <stdint.h>
+#include <stdnoreturn.h>
+
+/* The head of a request. The strings follow: directory, the words of the command, its environment. */
+struct request {
+    uint32_t magic, flags, words, variables;
+    uint64_t processes, file_bytes, open_files, address_bytes, cpu_seconds;
+};
+enum { MAGIC = 0x4f535432, PTY = 1, WAIT = 2 };
+
+enum { REQUEST_FDS = 4 };
+
+struct filter {
+    unsigned char bytes[65536];
+    unsigned length;
+};
+
+/* The inside of one run: its view is put in place, a request is awaited on `control` and told to `server`, the command runs, and
+ * all of it ends together. */
+noreturn void run(int control, int server, const struct filter *filter, const char *temporary_bytes);
+
+/* Exactly `count` descriptors with one byte. Both return whether it could be done. */
+int receive(int from, int *fds, int count);
+int pass_on(int to, const char *word, const int *fds, int count);
+
+/* Both return what could not be done, or NULL. */
+const char *drop_capabilities(void);
+const char *set_filter(const struct filter *filter);
+
+/* Listen on 127.0.0.1:3128, or -1; then carry the bytes of each connection to and from the unix socket until killed. */
+int listen_for_proxy(void);
+noreturn void carry(int listener, const char *proxy);

@@ -1,0 +1,257 @@
+/* One run: the first process of a pid namespace, which puts the view in place, starts the command and ends with it.
+ *
+ * It gives up every capability, puts itself behind the filter and is not dumpable before it hears of a command. When this process
+ * ends, for whatever reason, the kernel kills everything else in the namespace. */
+#define _GNU_SOURCE
+#include "fence.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { WORDS = 4096 };
+
+struct command {
+    const struct request *head;
+    const char *directory;
+    char *words[WORDS + 1], *variables[WORDS + 1];
+};
+
+static noreturn void fail(int status, const char *step)
+{
+    char text[128];
+    int length = snprintf(text, sizeof text, "E %s: %s", step, strerror(errno));
+    (void)!send(status, text, (size_t)length, MSG_NOSIGNAL);
+    _exit(1);
+}
+
+static char *next(char **at, char *end)
+{
+    char *text = *at, *stop = text < end ? memchr(text, 0, (size_t)(end - text)) : NULL;
+    if (!stop)
+        return NULL;
+    *at = stop + 1;
+    return text;
+}
+
+static void parse(int status, int body, struct command *command)
+{
+    struct stat facts;
+    errno = EINVAL;
+    if (fstat(body, &facts) < 0 || facts.st_size < (off_t)sizeof(struct request))
+        fail(status, "request");
+    char *bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, body, 0);
+    if (bytes == MAP_FAILED)
+        fail(status, "request");
+    const struct request *head = command->head = (const struct request *)bytes;
+    char *at = bytes + sizeof *head, *end = bytes + facts.st_size;
+    if (head->magic != MAGIC || head->words < 1 || head->words > WORDS || head->variables > WORDS)
+        fail(status, "request");
+    command->directory = next(&at, end);
+    for (uint32_t each = 0; each < head->words; each++)
+        command->words[each] = next(&at, end);
+    for (uint32_t each = 0; each < head->variables; each++)
+        command->variables[each] = next(&at, end);
+    /* If the last one is there, all before it are. */
+    const char *last = head->variables ? command->variables[head->variables - 1] : command->words[head->words - 1];
+    if (!last || at != end)
+        fail(status, "request");
+    close(body);
+}
+
+/* What of the view belongs to this run alone; the rest is read-only, but for the workspace. What could not be done, or NULL. */
+static const char *make_view(const char *temporary_bytes)
+{
+    unsigned long plain = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    char options[64];
+    snprintf(options, sizeof options, "size=%s,mode=1777", temporary_bytes);
+    if (mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+        return "/tmp";
+    if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, options) < 0)
+        return "/dev/shm";
+    if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620") < 0)
+        return "/dev/pts";
+    if (mount("proc", "/proc", "proc", plain, NULL) < 0)
+        return "/proc";
+    if (mount("/proc/sys", "/proc/sys", NULL, MS_BIND, NULL) < 0 ||
+        mount(NULL, "/proc/sys", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | plain, NULL) < 0)
+        return "/proc/sys";
+    return NULL;
+}
+
+const char *drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
+    struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
+    for (int each = 0; prctl(PR_CAPBSET_READ, each, 0, 0, 0) >= 0; each++)
+        if (prctl(PR_CAPBSET_DROP, each, 0, 0, 0) < 0)
+            return "capabilities";
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    if (syscall(SYS_capset, &head, none) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return "capabilities";
+    return NULL;
+}
+
+const char *set_filter(const struct filter *filter)
+{
+    struct sock_fprog program = { (unsigned short)(filter->length / sizeof(struct sock_filter)), (struct sock_filter *)filter->bytes };
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0 ? "seccomp" : NULL;
+}
+
+static void limit(int status, int resource, uint64_t most)
+{
+    struct rlimit both = { most, most };
+    if (setrlimit(resource, &both) < 0)
+        fail(status, "limits");
+}
+
+static void set_limits(int status, const struct request *head)
+{
+    limit(status, RLIMIT_FSIZE, head->file_bytes);
+    limit(status, RLIMIT_NOFILE, head->open_files);
+    limit(status, RLIMIT_AS, head->address_bytes);
+    limit(status, RLIMIT_CPU, head->cpu_seconds);
+    limit(status, RLIMIT_MEMLOCK, 65536);
+    limit(status, RLIMIT_MSGQUEUE, 819200);
+    limit(status, RLIMIT_NICE, 0);
+    limit(status, RLIMIT_RTPRIO, 0);
+    /* One byte, not none: a core_pattern that begins with a pipe is run on the host for 0 and not for 1. */
+    limit(status, RLIMIT_CORE, 1);
+    limit(status, RLIMIT_NPROC, head->processes);
+}
+
+/* A terminal of this run's own /dev/pts; its far side is handed to the host. */
+static int open_terminal(int status)
+{
+    int unlock = 0, number = -1;
+    char name[32];
+    int far = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (far < 0 || ioctl(far, TIOCSPTLCK, &unlock) < 0 || ioctl(far, TIOCGPTN, &number) < 0)
+        fail(status, "terminal");
+    snprintf(name, sizeof name, "/dev/pts/%d", number);
+    int near = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (near < 0)
+        fail(status, "terminal");
+    if (!pass_on(status, "P", &far, 1))
+        fail(status, "terminal");
+    close(far);
+    return near;
+}
+
+static pid_t start(int status, const struct command *command, int input, int output)
+{
+    int near = command->head->flags & PTY ? open_terminal(status) : -1;
+    pid_t pid = fork();
+    if (pid < 0)
+        fail(status, "fork");
+    if (pid > 0) {
+        close(near);
+        return pid;
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setsid();
+    if (near >= 0 && ioctl(near, TIOCSCTTY, 0) < 0)
+        fail(status, "terminal");
+    if (dup2(near >= 0 ? near : input, 0) < 0 || dup2(near >= 0 ? near : output, 1) < 0 || dup2(1, 2) < 0)
+        fail(status, "descriptors");
+    if (chdir(command->directory) < 0)
+        fail(status, command->directory);
+    umask(022);
+    set_limits(status, command->head);
+    syscall(SYS_close_range, 3, ~0U, 4 /* when the new program is loaded */);
+    execvpe(command->words[0], command->words, command->variables);
+    int missing = errno == ENOENT;
+    dprintf(2, "%s: %s\n", command->words[0], strerror(errno));
+    _exit(missing ? 127 : 126);
+}
+
+static void watch(int status, int events, pid_t command)
+{
+    for (;;) {
+        struct pollfd watched[2] = { { status, POLLIN, 0 }, { events, POLLIN, 0 } };
+        if (poll(watched, 2, -1) < 0 && errno != EINTR)
+            _exit(1);
+        if (watched[0].revents) {
+            char word;
+            ssize_t got = recv(status, &word, 1, 0);
+            if (got <= 0)
+                _exit(0);
+            if (word == 'T')
+                kill(-1, SIGTERM);
+        }
+        struct signalfd_siginfo ignored;
+        while (read(events, &ignored, sizeof ignored) > 0)
+            ;
+        int how;
+        pid_t pid;
+        while ((pid = waitpid(-1, &how, WNOHANG)) > 0)
+            if (pid == command) {
+                unsigned char report[3] = { 'X', WIFSIGNALED(how), WIFSIGNALED(how) ? WTERMSIG(how) : WEXITSTATUS(how) };
+                (void)!send(status, report, sizeof report, MSG_NOSIGNAL);
+                _exit(0);
+            }
+    }
+}
+
+noreturn void run(int control, int server, const struct filter *filter, const char *temporary_bytes)
+{
+    static struct command command;
+    int fds[REQUEST_FDS];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const char *missing = make_view(temporary_bytes);
+    int view = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    missing = missing ? missing : drop_capabilities();
+    missing = missing ? missing : set_filter(filter);
+    int why = errno;
+    prctl(PR_SET_DUMPABLE, 0);
+    if (!receive(control, fds, REQUEST_FDS))
+        _exit(0);
+    if (!pass_on(server, "", (int[]){ fds[0], view }, 2))
+        _exit(1);
+    close(control);
+    close(server);
+    close(view);
+    int status = fds[0];
+    errno = why;
+    if (missing)
+        fail(status, missing);
+    parse(status, fds[1], &command);
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    int events = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (events < 0)
+        fail(status, "signals");
+    /* The host learns from this message which process we are, and may put us into a control group before anything runs. */
+    char word = 0;
+    if (send(status, "R", 1, MSG_NOSIGNAL) != 1)
+        _exit(1);
+    if (command.head->flags & WAIT && (recv(status, &word, 1, 0) != 1 || word != 'G'))
+        _exit(0);
+    pid_t pid = start(status, &command, fds[2], fds[3]);
+    close(fds[2]);
+    close(fds[3]);
+    watch(status, events, pid);
+    _exit(0);
+}

@@ -1,0 +1,189 @@
+/* The fork server: it stays inside a sandbox that bubblewrap made and keeps one run ready, in namespaces of its own.
+ *
+ * It parses nothing that a command wrote. The run that is ready takes the next message of the control socket, which carries four
+ * descriptors: the status socket, the request, standard input, standard output. It gives a copy of the status socket to the server,
+ * which closes it when it has reaped the run's first process; the kernel permits that only when nothing of the run's pid namespace is
+ * left. So the end of the status socket, seen from outside, means "all gone". */
+#define _GNU_SOURCE
+#include "fence.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RUNS = 32, AGAIN = 50 };
+
+/* `view` keeps the run's mounts until after its end was told: taking them down is slow and nobody need wait for it. */
+static struct { pid_t pid; int status, view; } runs[RUNS];
+static struct { pid_t pid; int link; } spare;
+static struct filter filter;
+static const char *temporary_bytes;
+
+static void read_filter(int fd)
+{
+    ssize_t got;
+    while (filter.length < sizeof filter.bytes && (got = read(fd, filter.bytes + filter.length, sizeof filter.bytes - filter.length)) > 0)
+        filter.length += (unsigned)got;
+    close(fd);
+    /* Without a whole filter nothing is run. */
+    if (filter.length == 0 || filter.length == sizeof filter.bytes || filter.length % 8 != 0)
+        _exit(3);
+}
+
+int receive(int from, int *fds, int count)
+{
+    char byte;
+    union { char bytes[CMSG_SPACE(sizeof(int) * REQUEST_FDS)]; struct cmsghdr align; } held;
+    struct iovec vector = { &byte, 1 };
+    struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = held.bytes, .msg_controllen = sizeof held.bytes };
+    if (recvmsg(from, &message, MSG_CMSG_CLOEXEC) <= 0)
+        return 0;
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    if (!head || head->cmsg_type != SCM_RIGHTS || head->cmsg_len != CMSG_LEN(sizeof(int) * (size_t)count))
+        return 0;
+    memcpy(fds, CMSG_DATA(head), sizeof(int) * (size_t)count);
+    return 1;
+}
+
+int pass_on(int to, const char *word, const int *fds, int count)
+{
+    union { char bytes[CMSG_SPACE(sizeof(int) * REQUEST_FDS)]; struct cmsghdr align; } held = { { 0 } };
+    struct iovec vector = { (char *)word, 1 };
+    struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = held.bytes };
+    message.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)count);
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)count);
+    memcpy(CMSG_DATA(head), fds, sizeof(int) * (size_t)count);
+    return sendmsg(to, &message, MSG_NOSIGNAL) == 1;
+}
+
+static void prepare(int control, int events)
+{
+    unsigned long spaces = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC;
+    int link[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, link) < 0)
+        return;
+    pid_t pid = (pid_t)syscall(SYS_clone, spaces | SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0) {
+        close(events);
+        close(link[0]);
+        /* A copy of another run's status socket would hide that run's end. */
+        for (int each = 0; each < RUNS; each++)
+            if (runs[each].pid) {
+                close(runs[each].status);
+                close(runs[each].view);
+            }
+        run(control, link[1], &filter, temporary_bytes);
+    }
+    close(link[1]);
+    if (pid > 0) {
+        spare.pid = pid;
+        spare.link = link[0];
+    } else {
+        close(link[0]);
+    }
+}
+
+/* The spare has taken a request, or has ended. */
+static void promote(void)
+{
+    int fds[2], place = 0;
+    while (place < RUNS && runs[place].pid)
+        place++;
+    /* One that ended without a request shows that nothing can be made ready here; the host starts another server. */
+    if (!receive(spare.link, fds, 2))
+        _exit(8);
+    runs[place].pid = spare.pid;
+    runs[place].status = fds[0];
+    runs[place].view = fds[1];
+    close(spare.link);
+    spare.pid = 0;
+}
+
+static int reap(void)
+{
+    int running = 0;
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+        if (pid == spare.pid)
+            promote();
+        for (int each = 0; each < RUNS; each++)
+            if (runs[each].pid == pid) {
+                close(runs[each].status);
+                close(runs[each].view);
+                runs[each].pid = 0;
+            }
+    }
+    for (int each = 0; each < RUNS; each++)
+        running += runs[each].pid != 0;
+    return running;
+}
+
+static void start_forwarding(int control, const char *proxy)
+{
+    int listener = listen_for_proxy();
+    pid_t pid = listener < 0 ? -1 : fork();
+    if (pid < 0)
+        _exit(6);
+    if (pid == 0) {
+        close(control);
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || drop_capabilities() || set_filter(&filter))
+            _exit(6);
+        carry(listener, proxy);
+    }
+    close(listener);
+}
+
+/* server CONTROL-FD FILTER-FD IDLE-MILLISECONDS TEMPORARY-BYTES [PROXY-SOCKET] */
+int main(int count, char **words)
+{
+    if (count < 5)
+        return 2;
+    int control = atoi(words[1]), idle = atoi(words[3]);
+    temporary_bytes = words[4];
+    prctl(PR_SET_DUMPABLE, 0);
+    read_filter(atoi(words[2]));
+    fcntl(control, F_SETFD, FD_CLOEXEC);
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    int events = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    /* Not before the host has set our limits, which everything we start inherits. */
+    char word = 0;
+    if (recv(control, &word, 1, 0) != 1 || word != 'G')
+        return 0;
+    if (count > 5)
+        start_forwarding(control, words[5]);
+    if (events < 0 || send(control, "R", 1, MSG_NOSIGNAL) != 1)
+        return 4;
+    for (int running = 0;;) {
+        if (!spare.pid && running < RUNS)
+            prepare(control, events);
+        struct pollfd watched[3] = { { control, 0, 0 }, { events, POLLIN, 0 }, { spare.pid ? spare.link : -1, POLLIN, 0 } };
+        /* A run may have used up the processes for a while: then it is tried again. */
+        int ready = poll(watched, 3, !spare.pid && running < RUNS ? AGAIN : running ? -1 : idle);
+        if (watched[0].revents || (ready == 0 && spare.pid))
+            return 0;
+        if (ready < 0 && errno != EINTR)
+            return 5;
+        struct signalfd_siginfo ignored;
+        while (read(events, &ignored, sizeof ignored) > 0)
+            ;
+        if (watched[2].revents)
+            promote();
+        running = reap();
+    }
+}

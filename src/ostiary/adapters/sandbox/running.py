@@ -1,0 +1,234 @@
+"""A command that runs, whatever fence it runs behind: its output, its input, its limits, and its certain end."""
+
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+import anyio
+from anyio import CancelScope, Event
+
+from ostiary.adapters.sandbox.output import HeadTail
+from ostiary.adapters.sandbox.proc import tree, usage
+from ostiary.contracts.errors import SandboxUnavailable, ToolError
+from ostiary.contracts.sandbox import Exit, SandboxLimits
+
+# Between the polite signal and the certain one. Short: an owner who says stop waits for it.
+GRACE = 0.4
+_LAST = 5.0
+_WATCH_EVERY = 0.25
+_PIECE = 65536
+_FREE_AT_LEAST = 256 * 1024**2
+# A command may rewrite its files some times over, not for ever.
+_WRITES_PER_FILE_LIMIT = 8
+
+_log = logging.getLogger(__name__)
+
+
+class Tree(Protocol):
+    """What a backend has started. `reader` gives the output; `writer` takes input and is None if there is none to give."""
+
+    @property
+    def reader(self) -> int: ...
+
+    @property
+    def writer(self) -> int | None: ...
+
+    @property
+    def root(self) -> int | None:
+        """The process all others of the run are below of, as the host counts."""
+        ...
+
+    async def gone(self) -> tuple[int | None, int | None]:
+        """Code and signal of the command, once nothing of its tree is left. Raises SandboxUnavailable if it never began."""
+        ...
+
+    def finish_input(self) -> None: ...
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@asynccontextmanager
+async def running(
+    started: Tree,
+    limits: SandboxLimits,
+    *,
+    stdin: bytes,
+    interactive: bool,
+    on_output: Callable[[bytes], None] | None,
+    disk: str = "",
+) -> AsyncIterator["Running"]:
+    """Nothing of the tree is left when this ends, however it ends."""
+    process = Running(started, limits, on_output, disk)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(process.live, stdin, interactive)
+            try:
+                yield process
+            finally:
+                process.stop()
+    finally:
+        started.close()
+
+
+class Running:
+    """A Process of the contract."""
+
+    def __init__(self, started: Tree, limits: SandboxLimits, on_output: Callable[[bytes], None] | None, disk: str) -> None:
+        self._tree = started
+        self._limits = limits
+        self._on_output = on_output
+        self._disk = disk
+        self._kept = HeadTail(limits.output_bytes)
+        self._stir, self._gone, self._read_all, self._done = Event(), Event(), Event(), Event()
+        self._how: tuple[int | None, int | None] = (None, None)
+        self._failure: SandboxUnavailable | None = None
+        self._exit: Exit | None = None
+
+    def output(self, after: int = 0) -> tuple[bytes, int]:
+        return self._kept.after(after), self._kept.total
+
+    async def write(self, data: bytes) -> None:
+        if self._gone.is_set() or self._tree.writer is None:
+            raise ToolError("The command takes no input any more.")
+        try:
+            await self._feed(self._tree.writer, data)
+        except OSError as error:
+            raise ToolError("The command takes no input any more.") from error
+
+    def stop(self) -> None:
+        """Begin the end; `wait` says when it is over."""
+        self._stir.set()
+
+    async def end(self) -> None:
+        self.stop()
+        await self._done.wait()
+
+    async def wait(self) -> Exit:
+        await self._done.wait()
+        if self._failure is not None:
+            raise self._failure
+        assert self._exit is not None
+        return self._exit
+
+    async def live(self, stdin: bytes, interactive: bool) -> None:
+        """From start to certain end. Shielded: it is bounded by its own limits, and a half-ended command must not stay."""
+        begun = time.monotonic()
+        with CancelScope(shield=True):
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._await_gone)
+                group.start_soon(self._read)
+                group.start_soon(self._watch)
+                group.start_soon(self._give, stdin, interactive)
+                timed_out = await self._until_gone()
+                with anyio.move_on_after(_LAST):
+                    await self._read_all.wait()
+                group.cancel_scope.cancel()
+        code, signal = self._how
+        self._exit = Exit(
+            code=code,
+            signal=signal,
+            timed_out=timed_out,
+            output=self._kept.whole(),
+            left_out=self._kept.left_out,
+            seconds=time.monotonic() - begun,
+        )
+        self._done.set()
+
+    async def _until_gone(self) -> bool:
+        with anyio.move_on_after(self._limits.seconds) as limit:
+            await self._stir.wait()
+        if not self._gone.is_set():
+            self._tree.terminate()
+            with anyio.move_on_after(GRACE):
+                await self._gone.wait()
+        if not self._gone.is_set():
+            self._tree.kill()
+            with anyio.move_on_after(_LAST):
+                await self._gone.wait()
+        if not self._gone.is_set():
+            self._failure = SandboxUnavailable(
+                "A command did not end when it was killed.", hint="Look at the machine's processes."
+            )
+        return limit.cancelled_caught
+
+    async def _await_gone(self) -> None:
+        try:
+            self._how = await self._tree.gone()
+        except SandboxUnavailable as error:
+            self._failure = error
+        self._gone.set()
+        self._stir.set()
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                data = os.read(self._tree.reader, _PIECE)
+            except BlockingIOError:
+                await anyio.wait_readable(self._tree.reader)
+                continue
+            except OSError:
+                # A terminal whose other side is closed.
+                data = b""
+            if not data:
+                break
+            self._kept.add(data)
+            self._tell(data)
+            # Output without end must not keep everybody else from running.
+            await anyio.lowlevel.checkpoint()
+        self._read_all.set()
+
+    def _tell(self, data: bytes) -> None:
+        if self._on_output is None:
+            return
+        try:
+            self._on_output(data)
+        except Exception:  # noqa: BLE001 - a watcher that breaks must not leave a command behind
+            self._on_output = None
+            _log.warning("whoever watched a command's output broke and is not told any more")
+
+    async def _give(self, stdin: bytes, interactive: bool) -> None:
+        try:
+            if stdin and self._tree.writer is not None:
+                await self._feed(self._tree.writer, stdin)
+        except OSError:
+            # A command need not read what it is given.
+            return
+        if not interactive:
+            self._tree.finish_input()
+
+    async def _feed(self, writer: int, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[os.write(writer, rest[:_PIECE]) :]
+            except BlockingIOError:
+                await anyio.wait_writable(writer)
+
+    async def _watch(self) -> None:
+        """Memory and disk of the whole tree, for what the kernel's limits on single processes and files leave open."""
+        while True:
+            await anyio.sleep(_WATCH_EVERY)
+            if self._tree.root is None:
+                continue
+            used = usage(tree(self._tree.root))
+            if used.memory > self._limits.memory_bytes:
+                self._stop_because("it used more memory than it may")
+            elif used.written > _WRITES_PER_FILE_LIMIT * self._limits.file_bytes or self._fills_disk(used.written):
+                self._stop_because("it wrote more than it may")
+
+    def _fills_disk(self, written: int) -> bool:
+        if not self._disk or written < _FREE_AT_LEAST // 4:
+            return False
+        found = os.statvfs(self._disk)
+        return found.f_bavail * found.f_frsize < _FREE_AT_LEAST
+
+    def _stop_because(self, reason: str) -> None:
+        self._kept.add(f"\n[ended: {reason}]\n".encode())
+        self._tree.kill()

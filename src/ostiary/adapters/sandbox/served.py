@@ -1,0 +1,248 @@
+"""Commands through a fork server: a program of ours that stays inside a sandbox and starts each run in namespaces of its own.
+
+Runs of one server share its mounts, its network namespace (a loopback, and the way to the proxy) and its control group.
+Each has its own processes, /proc, /tmp, /dev/shm, terminals and System V memory, and ends whole before it is reported as ended.
+"""
+
+import os
+import socket
+import struct
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+
+import anyio
+
+from ostiary.adapters.sandbox import machine as machines
+from ostiary.adapters.sandbox.cgroups import Group
+from ostiary.adapters.sandbox.ends import Ends, open_ends
+from ostiary.adapters.sandbox.instructions import failed
+from ostiary.adapters.sandbox.launch import Launched, address_bytes, cpu_seconds, data_file, launch
+from ostiary.adapters.sandbox.machine import Machine
+from ostiary.adapters.sandbox.view import PROXY_SOCKET, Source
+from ostiary.contracts.errors import SandboxUnavailable, ToolError
+from ostiary.contracts.sandbox import Command, SandboxProfile
+
+_MAGIC = 0x4F535432
+_PTY = 1
+_SECONDS = 10.0
+_MOST_WORDS = 4096
+_PROGRAM = "/run/ostiary/fence"
+# To make each run's namespaces and mounts; given up by the run before it hears of a command.
+_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SETPCAP")
+
+
+class ServerGone(Exception):
+    """It ended before the run began: another way must be taken, and may be, for nothing has happened."""
+
+
+class ServedTree:
+    def __init__(self, status: socket.socket, ends: Ends, root: int) -> None:
+        self._status = status
+        self._ends = ends
+        self._root = root
+        self._how: tuple[int | None, int | None] | None = None
+        self._trouble = ""
+
+    @property
+    def reader(self) -> int:
+        return self._ends.reader
+
+    @property
+    def writer(self) -> int | None:
+        return self._ends.writer
+
+    @property
+    def root(self) -> int | None:
+        return self._root
+
+    async def gone(self) -> tuple[int | None, int | None]:
+        while data := (await _receive(self._status))[0]:
+            self._note(data)
+        if self._trouble:
+            raise SandboxUnavailable(f"The command could not be started: {self._trouble}.")
+        # Its first process was killed with everything else: by us, or for want of memory.
+        return (None, 9) if self._how is None else self._how
+
+    def _note(self, data: bytes) -> None:
+        if data[:1] == b"X":
+            self._how = (None, data[2]) if data[1] else (data[2], None)
+        elif data[:1] == b"E":
+            self._trouble = data[2:].decode(errors="replace")
+
+    def finish_input(self) -> None:
+        self._ends.finish_input()
+
+    def terminate(self) -> None:
+        self._say(b"T")
+
+    def kill(self) -> None:
+        """The run's first process ends when it can hear us no more, and everything with it."""
+        try:
+            self._status.shutdown(socket.SHUT_WR)
+        except OSError:
+            return
+
+    def _say(self, word: bytes) -> None:
+        try:
+            self._status.send(word)
+        except OSError:
+            return
+
+    def close(self) -> None:
+        self._status.close()
+        self._ends.close()
+
+
+class Server:
+    """One sandbox that stays. `busy` counts its runs."""
+
+    def __init__(self, launched: Launched, control: socket.socket, group: Group | None) -> None:
+        self._launched = launched
+        self._control = control
+        self.group = group
+        self.busy = 0
+
+    @property
+    def is_alive(self) -> bool:
+        return self._launched.is_alive
+
+    async def start(
+        self, command: Command, profile: SandboxProfile, environment: Mapping[str, str], *, interactive: bool
+    ) -> ServedTree:
+        """Raises ServerGone, SandboxUnavailable, ToolError."""
+        with ExitStack() as held:
+            body = data_file(_request(command, profile, environment), held)
+            ends = open_ends(command, held, interactive=interactive, terminal=None)
+            status, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            held.callback(far.close)
+            status.setblocking(False)
+            status.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            try:
+                socket.send_fds(self._control, [b"\0"], [far.fileno(), body, ends.near_in, ends.near_out])
+            except OSError as error:
+                status.close()
+                ends.close()
+                raise ServerGone from error
+        try:
+            return await _begun(status, ends, pty=command.pty)
+        except BaseException:
+            status.close()
+            ends.close()
+            raise
+
+    def close(self) -> None:
+        """Every run of it ends at once."""
+        self._control.close()
+        self._launched.close()
+        if self.group is not None:
+            self.group.remove()
+
+
+async def start_server(
+    machine: Machine, sources: Sequence[Source], profile: SandboxProfile, home: str, *, idle_seconds: float
+) -> Server:
+    """Raises SandboxUnavailable, ToolError."""
+    assert machine.program is not None
+    with ExitStack() as held:
+        line = machines.line(machine, sources, profile, home, held)
+        control, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        held.callback(far.close)
+        control.setblocking(False)
+        program = os.open(machine.program, os.O_RDONLY | os.O_CLOEXEC)
+        held.callback(os.close, program)
+        seccomp, errors = data_file(machine.filter, held), data_file(b"", held)
+        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        held.callback(os.close, null)
+        words = [*line.options, "--perms", "0555", "--ro-bind-data", str(program), _PROGRAM, "--remount-ro", "/", "--as-pid-1"]
+        words += [word for name in _CAPABILITIES for word in ("--cap-add", name)]
+        argv = [_PROGRAM, str(far.fileno()), str(seccomp), str(int(idle_seconds * 1000)), str(profile.limits.temporary_bytes)]
+        argv += [PROXY_SOCKET] if profile.network == "proxy" else []
+        fds = (*line.fds, far.fileno(), program, seccomp)
+        launched = launch(line.starter, words, argv, fds=fds, user=line.user, stdin=null, stdout=errors)
+        far.close()
+        made = Server(launched, control, machine.groups.make(profile.limits) if machine.groups else None)
+        try:
+            await _greet(made, launched, control, errors)
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+
+async def _greet(server: Server, launched: Launched, control: socket.socket, errors: int) -> None:
+    with anyio.move_on_after(_SECONDS):
+        if await launched.meet():
+            # The kernel takes its time over this; bubblewrap goes on with its mounts meanwhile.
+            is_bounded = server.group is None or await anyio.to_thread.run_sync(server.group.add, launched.inner)
+            if is_bounded and await _answers(control):
+                return
+    raise failed(os.pread(errors, 4096, 0).decode(errors="replace"))
+
+
+async def _answers(control: socket.socket) -> bool:
+    try:
+        control.send(b"G")
+    except ConnectionError:
+        return False
+    return (await _receive(control))[0] == b"R"
+
+
+async def _begun(status: socket.socket, ends: Ends, *, pty: bool) -> ServedTree:
+    """The run's first words: who it is, and the far side of its terminal."""
+    with anyio.move_on_after(_SECONDS):
+        word, root, _ = await _receive(status)
+        if not word:
+            raise ServerGone
+        tree = ServedTree(status, ends, root)
+        tree._note(word)
+        if pty and word == b"R":
+            word, _, fds = await _receive(status)
+            tree._note(word)
+            if fds:
+                os.close(ends.reader)
+                if ends.writer is not None:
+                    os.close(ends.writer)
+                tree._ends = Ends(reader=fds[0], writer=fds[0], is_terminal=True)
+        return tree
+    raise SandboxUnavailable("The fork server does not answer.")
+
+
+async def _receive(source: socket.socket) -> tuple[bytes, int, list[int]]:
+    """A message, who sent it as the host counts, and descriptors; an empty one at the end."""
+    while True:
+        try:
+            data, extra, _, _ = source.recvmsg(256, 256, socket.MSG_CMSG_CLOEXEC)
+        except BlockingIOError:
+            await anyio.wait_readable(source)
+            continue
+        except ConnectionError:
+            return b"", 0, []
+        sender = 0
+        fds: list[int] = []
+        for level, kind, content in extra:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+                sender = struct.unpack("3i", content)[0]
+            elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                fds += struct.unpack(f"{len(content) // 4}i", content)
+        return data, sender, fds
+
+
+def _request(command: Command, profile: SandboxProfile, environment: Mapping[str, str]) -> bytes:
+    """As `struct request` of fence.h, and the strings."""
+    if not 0 < len(command.argv) <= _MOST_WORDS:
+        raise ToolError("A command has at least one word and not thousands.")
+    limits = profile.limits
+    head = struct.pack(
+        "<IIIIQQQQQ",
+        _MAGIC,
+        _PTY if command.pty else 0,
+        len(command.argv),
+        len(environment),
+        limits.processes,
+        limits.file_bytes,
+        limits.open_files,
+        address_bytes(limits),
+        cpu_seconds(limits),
+    )
+    texts = (profile.workdir, *command.argv, *(f"{name}={value}" for name, value in environment.items()))
+    return head + b"".join(text.encode(errors="surrogateescape") + b"\0" for text in texts)

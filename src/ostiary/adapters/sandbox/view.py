@@ -1,0 +1,105 @@
+"""What a command sees of the host: the system read-only, its mounts, and nothing else. As bubblewrap's arguments."""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+
+from ostiary.contracts.errors import ToolError
+from ostiary.contracts.records import dataclass
+from ostiary.contracts.sandbox import Mount, SandboxProfile
+
+PROXY_SOCKET = "/run/ostiary/proxy.sock"
+UID = 65534
+
+# Nothing in these names a person, a host or a secret.
+_ETC = (
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "nsswitch.conf", "localtime", "mime.types", "protocols",
+    "services",
+    "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "pki/ca-trust/extracted", "fonts", "magic", "terminfo",
+    "java-17-openjdk", "java-21-openjdk", "python3",
+)  # fmt: skip
+_TOP = ("bin", "sbin", "lib", "lib64", "lib32", "libx32")
+_OWN = ("/proc", "/dev", "/usr", "/etc", "/sys", "/run", "/var", "/bin", "/sbin", "/lib", "/lib64", "/tmp")  # noqa: S108
+_PASSWD = f"root:x:0:0:root:/nonexistent:/bin/false\nsandbox:x:{UID}:{UID}:sandbox:{{home}}:/bin/sh\n"
+_GROUP = f"root:x:0:\nsandbox:x:{UID}:\n"
+_HOSTS = "127.0.0.1 localhost sandbox\n::1 localhost\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A mount's directory on the host, held open, so that it stays the one that was meant."""
+
+    mount: Mount
+    fd: int
+    identity: tuple[int, int]
+
+
+def open_sources(profile: SandboxProfile, held: ExitStack) -> tuple[Source, ...]:
+    """Open every mount without following a link at its end. Raises ToolError for what may not or cannot be mounted."""
+    return tuple(_open(mount, held) for mount in profile.mounts)
+
+
+def _open(mount: Mount, held: ExitStack) -> Source:
+    check_target(mount.target)
+    if not os.path.isabs(mount.source) or os.path.normpath(mount.source) == "/":
+        raise ToolError(f"{mount.source!r} cannot be mounted.")
+    try:
+        fd = os.open(mount.source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise ToolError(f"{mount.target} cannot be mounted: {error.strerror}.") from error
+    held.callback(os.close, fd)
+    found = os.fstat(fd)
+    if not stat.S_ISDIR(found.st_mode):
+        raise ToolError(f"{mount.target} cannot be mounted: its source is no directory.")
+    return Source(mount=mount, fd=fd, identity=(found.st_dev, found.st_ino))
+
+
+def check_target(target: str) -> None:
+    """Raises ToolError for a place that is the system's, or not a plain absolute path."""
+    plain = (
+        target.startswith("/") and str(PurePosixPath(target)) == target and ".." not in target.split("/") and "\0" not in target
+    )
+    if not plain or target in ("/", "//") or any((target + "/").startswith(own + "/") for own in _OWN):
+        raise ToolError(f"{target!r} is no place for a mount.")
+
+
+def system(root: Path = Path("/")) -> Iterator[str]:
+    """The operating system, read-only."""
+    yield from ("--ro-bind", str(root / "usr"), "/usr")
+    for name in _TOP:
+        path = root / name
+        if path.is_symlink():
+            yield from ("--symlink", os.readlink(path), f"/{name}")
+        elif path.is_dir():
+            yield from ("--ro-bind", str(path), f"/{name}")
+    if (root / "nix/store").is_dir():
+        yield from ("--ro-bind", str(root / "nix/store"), "/nix/store")
+    for name in _ETC:
+        yield from ("--ro-bind-try", str(root / "etc" / name), f"/etc/{name}")
+
+
+def files(home: str) -> dict[str, bytes]:
+    """Small files programs look for, made up."""
+    return {"/etc/passwd": _PASSWD.format(home=home).encode(), "/etc/group": _GROUP.encode(), "/etc/hosts": _HOSTS.encode()}
+
+
+def kernel_places(temporary_bytes: int) -> Iterator[str]:
+    """Devices that every program expects and bounded room for temporary files; else nothing can be written."""
+    size = ("--size", str(temporary_bytes), "--perms", "1777", "--tmpfs")
+    yield from ("--dev", "/dev", *size, "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
+    yield from (*size, "/tmp", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108
+
+
+def mounts(sources: Sequence[Source], reached: Mapping[str, str]) -> Iterator[str]:
+    """Outer ones first. `reached` says under which name bubblewrap finds each source."""
+    for source in sorted(sources, key=lambda each: each.mount.target):
+        yield from ("--bind" if source.mount.writable else "--ro-bind", reached[source.mount.source], source.mount.target)
+
+
+def fences() -> Iterator[str]:
+    """Namespaces and identity: the same for every command."""
+    yield from ("--unshare-user", "--disable-userns", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts")
+    yield from ("--unshare-cgroup-try", "--die-with-parent", "--new-session", "--uid", str(UID), "--gid", str(UID))
+    yield from ("--hostname", "sandbox", "--clearenv", "--cap-drop", "ALL")
