@@ -152,6 +152,7 @@ def _pages(house: House, limits: Limits) -> Pages:
 
 def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "Socket":
     from ostiary.assembly.desks import ConfigurationAtDesk, ModelsAtDesk, SessionsAtDesk
+    from ostiary.assembly.policy_desk import PolicyAtDesk
     from ostiary.gateway.auth.sockets import SocketDevices, SocketMemory, socket_gate
     from ostiary.gateway.methods.services import Services
     from ostiary.gateway.socket.app import Socket
@@ -187,6 +188,11 @@ def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "
         ),
         devices=SocketDevices(gate.desk, lambda: place.url),
         control=house.control_desk,
+        policy=PolicyAtDesk(
+            config=lambda: house.newest.live.current.config,
+            specs=lambda: {name: tool.spec for name, tool in house.host.tools.items()},
+            steps=house.verdict.explain,
+        ),
         started_at=house.clock.now(),
     )
     return Socket(

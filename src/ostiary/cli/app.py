@@ -24,6 +24,8 @@ COMMANDS = (
     "sessions",
     "models",
     "config",
+    "policy",
+    "tools",
     "service",
     "doctor",
     "logs",
@@ -31,7 +33,7 @@ COMMANDS = (
 )
 
 # Commands that share a module with others.
-MODULES = dict.fromkeys(("wake", "sleep", "kill", "enable", "disable"), "control")
+MODULES = dict.fromkeys(("wake", "sleep", "kill", "enable", "disable"), "control") | {"tools": "policy"}
 
 COMPLETE = "_OSTIARY_COMPLETE"
 

@@ -8,7 +8,7 @@ from ostiary.gateway.protocol.registry import Method, Methods
 @cache
 def all_methods() -> Methods:
     """Every method by name. Imported at the first call: a gateway without sockets pays nothing."""
-    from ostiary.gateway.methods import chat, config, control, devices, history, models, runs, sessions, system, usage
+    from ostiary.gateway.methods import chat, config, control, devices, history, models, policy, runs, sessions, system, usage
     from ostiary.gateway.protocol.registry import registry
 
     groups: tuple[tuple[Method, ...], ...] = (
@@ -22,5 +22,6 @@ def all_methods() -> Methods:
         config.METHODS,
         devices.METHODS,
         control.METHODS,
+        policy.METHODS,
     )
     return registry(*(method for group in groups for method in group))

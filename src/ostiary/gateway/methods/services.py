@@ -18,6 +18,7 @@ from ostiary.gateway.methods.tallies import Tallies
 from ostiary.gateway.protocol.config import ConfigSchema, ConfigView
 from ostiary.gateway.protocol.devices import DeviceList, Paired
 from ostiary.gateway.protocol.models import Kind, Profile
+from ostiary.gateway.protocol.policy import ExplainPolicy, Explanation, ListTools, Tools
 from ostiary.gateway.protocol.system import ChannelState
 from ostiary.gateway.socket.callers import Caller
 from ostiary.gateway.socket.connection import Connection
@@ -125,6 +126,14 @@ class DeviceDesk(Protocol):
         ...
 
 
+class PolicyDesk(Protocol):
+    """The rules in force. Raises BadInput for a tool, person or session that cannot be."""
+
+    async def explain(self, asked: ExplainPolicy) -> Explanation: ...
+
+    async def tools(self, asked: ListTools) -> Tools: ...
+
+
 Deliver = Callable[[Address, str, str], Awaitable[None]]
 
 
@@ -151,6 +160,7 @@ class Services:
     config: ConfigDesk | None = None
     devices: DeviceDesk | None = None
     control: ControlDesk | None = None
+    policy: PolicyDesk | None = None
     deliver: Deliver | None = None
     started_at: float = 0.0
     tallies: Tallies = field(default_factory=Tallies)

@@ -49,6 +49,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "control.kill": {"reason": "enough"},
     "control.enable": {"patterns": ["exec"], "idempotencyKey": KEY},
     "control.disable": {"patterns": ["exec"]},
+    "policy.explain": {"tool": "exec"},
 }
 
 

@@ -12,15 +12,20 @@ import anyio
 import anyio.lowlevel
 
 from ostiary.adapters.store.sqlite import SqliteStore, open_store
+from ostiary.assembly.config.load import understand
 from ostiary.assembly.control import ControlAtDesk
 from ostiary.assembly.desks import SessionsAtDesk
+from ostiary.assembly.policies import judge_of
+from ostiary.assembly.policy_desk import PolicyAtDesk
 from ostiary.contracts.control import ToolStanding
 from ostiary.contracts.errors import Conflict, UnknownSession
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import UserId
-from ostiary.contracts.model import ModelRef
+from ostiary.contracts.model import ModelRef, ToolSchema
+from ostiary.contracts.tool import Effect, ToolSpec
 from ostiary.core.control.control import Control, ControlRules, Parts
 from ostiary.core.control.engine_parts import EngineTurns
+from ostiary.core.policy.verdict import Verdict
 from ostiary.core.routing.supervisor import Supervisor
 from ostiary.gateway.auth import ALL_SCOPES, Caller
 from ostiary.gateway.methods.services import Services
@@ -330,6 +335,14 @@ async def identify(scope: Any, said: Any, nonce: str) -> Admitted:
     return Admitted(caller=Caller(id=said.client.id, principal=OWNER, scopes=scopes, kind="token", device=device))
 
 
+def policy_desk() -> PolicyAtDesk:
+    """The rules of a fresh house, over one tool."""
+    config = understand("{}", {}, source=Path("ostiary.json5")).config
+    schema = ToolSchema(name="exec", description="Run a command.", parameters={"type": "object"})
+    spec = ToolSpec(schema=schema, effects=frozenset({Effect.EXECUTE}))
+    return PolicyAtDesk(config=lambda: config, specs=lambda: {"exec": spec}, steps=Verdict(judge=judge_of(config)).explain)
+
+
 @asynccontextmanager
 async def open_room(tmp_path: Path, *steps: Any, limits: SocketLimits | None = None, **more: Any) -> AsyncIterator[Room]:
     clock = ManualClock()
@@ -353,7 +366,7 @@ async def open_room(tmp_path: Path, *steps: Any, limits: SocketLimits | None = N
                 engine=engine, store=store, catalogue=house.catalogue, clock=clock, version="1.2.3", started_at=clock.now(),
                 facts=lambda: {"home": "/home/test", "generation": 7}, models=models, config=config, devices=devices,
                 sessions=SessionsAtDesk(engine=engine, sessions=engine._sessions, lanes=engine._lanes),
-                control=ControlAtDesk(control=control, standings=lambda by: (standing,)),
+                control=ControlAtDesk(control=control, standings=lambda by: (standing,)), policy=policy_desk(),
             )  # fmt: skip
             socket = Socket(
                 replace(services, **more),
