@@ -19,6 +19,9 @@ GOOD = {
     "ls": {"path": "many"},
     "find": {"glob": "*.md"},
     "grep": {"pattern": "e"},
+    "write": {"path": "new/file.md", "content": "hello\n"},
+    "edit": {"path": "many/file-with-a-long-name-1.md", "old": "entry", "new": "row"},
+    "apply_patch": {"patch": "*** Begin Patch\n*** Update File: many/file-with-a-long-name-1.md\n-entry 1\n+x\n*** End Patch"},
     "session_status": {},
 }
 JUNK: list[object] = [None, True, 0, -1, 1.5, 10**30, "", "\x00", "../../etc/passwd", "x" * 5000, [], {}, ["a"], {"a": 1}]

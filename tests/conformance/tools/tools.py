@@ -5,6 +5,7 @@ from datetime import UTC
 from tests.conformance.tools.documents import MemoryDocuments
 
 from ostiary.adapters.tools import register_files, register_status
+from ostiary.adapters.tools.writing import register_writing
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.engine import SessionView
 from ostiary.contracts.identity import EXTERNAL, OWNER, Principal, SessionKey
@@ -72,5 +73,6 @@ def large_workspace() -> MemoryDocuments:
 def shipped_tools(documents: MemoryDocuments) -> dict[str, Tool]:
     host = Host()
     register_files(host, documents=documents, folder_of=folder_of, max_bytes=LIMIT)  # type: ignore[arg-type]
+    register_writing(host, documents=documents, folder_of=folder_of, clock=ManualClock())  # type: ignore[arg-type]
     register_status(host, clock=ManualClock(), zone=UTC, view=view)  # type: ignore[arg-type]
     return host.tools

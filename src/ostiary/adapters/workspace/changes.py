@@ -45,7 +45,7 @@ def find_changes(
         for path, found in walked.files.items():
             seen = index.files.get(path)
             if seen is not None and seen.still(found):
-                index.executable[path] = found.is_executable
+                index.note(path, found)
                 continue
             reason = _reason(path, found, names, most_file, room, forbidden)
             if reason:
@@ -116,11 +116,11 @@ def _note_deleted(walked: Walked, base: Mapping[str, DocumentVersion], index: In
         changes.refused.append(f"{len(deleted)} files: the directory is empty; delete them by name if that is meant")
         for path in deleted:
             # Unknown from now on, so that they are laid out again.
-            index.files.pop(path, None)
+            index.forget(path)
         return
     changes.deleted = deleted
     for path in deleted:
-        index.files.pop(path, None)
+        index.forget(path)
 
 
 def _shown(path: str) -> str:

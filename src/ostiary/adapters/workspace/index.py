@@ -1,6 +1,7 @@
 """What we know of a directory between two uses: which content we last saw in which file, and what else lies there."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,11 +34,29 @@ class Index:
     files: dict[str, Seen] = field(default_factory=dict)
     executable: dict[str, bool] = field(default_factory=dict)
     residue: Label | None = None
+    is_changed: bool = True
 
     def see(self, path: str, digest: str, found: Found, *, now_ns: int) -> None:
         is_settled = now_ns - found.signature[3] > _TICK_NS
         self.files[path] = Seen(digest=digest, signature=found.signature, is_settled=is_settled)
         self.executable[path] = found.is_executable
+        self.is_changed = True
+
+    def forget(self, path: str) -> None:
+        if self.files.pop(path, None) is not None:
+            self.is_changed = True
+
+    def note(self, path: str, found: Found) -> None:
+        """The same content; only whether it can be executed may be new."""
+        if self.executable.get(path) is not found.is_executable:
+            self.executable[path] = found.is_executable
+            self.is_changed = True
+
+    def leave(self, residue: Label | None) -> None:
+        """What lies in the directory without being a document has this label now."""
+        if residue != self.residue:
+            self.residue = residue
+            self.is_changed = True
 
 
 def load(path: Path) -> Index | None:
@@ -53,12 +72,17 @@ def load(path: Path) -> Index | None:
             },
             executable={str(name): bool(value) for name, value in raw["executable"].items()},
             residue=_label(raw["residue"]),
+            is_changed=False,
         )
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
         return None
 
 
 def save(index: Index, path: Path) -> None:
+    """Its time is that of the last use, whether or not anything changed."""
+    if not index.is_changed:
+        os.utime(path)
+        return
     raw = {
         "schema": _SCHEMA,
         "files": {name: [seen.digest, list(seen.signature), seen.is_settled] for name, seen in index.files.items()},
@@ -70,6 +94,7 @@ def save(index: Index, path: Path) -> None:
     beside = path.with_suffix(".new")
     beside.write_text(json.dumps(raw, separators=(",", ":")))
     beside.replace(path)
+    index.is_changed = False
 
 
 def _signature(raw: list[int]) -> Signature:

@@ -38,7 +38,7 @@ def plan(tree: Tree, wanted: Mapping[str, DocumentVersion], index: Index, walk: 
     for path in list(index.files):
         if path not in wanted:
             tree.remove(path)
-            del index.files[path]
+            index.forget(path)
             index.executable.pop(path, None)
     missing = [path for path, version in wanted.items() if not _is_there(tree, path, version, walked.files.get(path), index)]
     return Plan(missing=missing, walked=walked)

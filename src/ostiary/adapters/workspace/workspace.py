@@ -1,7 +1,6 @@
 """The workspace of exec: the agent's documents laid out in a directory of their own, changes brought back as versions."""
 
 import os
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -28,7 +27,7 @@ BOOTSTRAP = "_bootstrap"
 SCRATCH = ("node_modules", ".venv", "__pycache__", ".cache", ".pytest_cache", ".mypy_cache", ".ruff_cache")
 _MEMORY = "memory.md"
 _BATCH_BYTES = 16_000_000
-_DIFFED = 200_000
+_DIFFED = 100_000
 _DIFFS_IN_ALL = 24_000
 _LEAST_DIFF = 200
 
@@ -85,50 +84,55 @@ class DocumentWorkspace:
         self._owner = owner
         self._limits = limits or WorkspaceLimits()
         self._scratch = frozenset(scratch)
+        self._indexes: dict[str, Index] = {}
         self._slots = Slots(root, most=self._limits.copies, seconds=self._limits.wait_seconds)
 
     @asynccontextmanager
     async def lease(self, session: SessionKey, *, access: Access) -> AsyncIterator[WorkspaceLease]:
         """See the port. Raises OSError if the machine's disk does not take the files."""
         async with self._slots.take(place_of(session, self._scope(session))) as slot:
-            index = await run_sync(partial(self._begin, slot, access))
-            base: dict[str, DocumentVersion] = {}
-            if access != "none":
-                base = await self._lay_out(session, slot, access, index)
+            wanted = {} if access == "none" else await self._wanted(session)
+            index, missing = await run_sync(partial(self._begin, slot, access, wanted))
+            if missing:
+                await self._fill(slot / ("files" if access == "rw" else "agent"), wanted, missing, index)
+            base = {path: version for path, version in wanted.items() if path in index.files}
             label = _NOTHING
             for version in base.values():
                 label = label.join(_PRIVATE).join(version.label or _UNKNOWN)
             if index.residue is not None:
                 label = label.join(index.residue)
-            yield WorkspaceLease(
-                session=session,
-                access=access,
-                directory=str(slot / ("files" if access == "rw" else "scratch")),
-                agent_directory=str(slot / "agent") if access == "ro" else "",
-                base=base,
-                label=label,
-            )
+            directory = str(slot / ("files" if access == "rw" else "scratch"))
+            self._indexes[directory] = index
+            try:
+                yield WorkspaceLease(
+                    session=session,
+                    access=access,
+                    directory=directory,
+                    agent_directory=str(slot / "agent") if access == "ro" else "",
+                    base=base,
+                    label=label,
+                )
+            finally:
+                self._indexes.pop(directory, None)
 
     async def capture(self, lease: WorkspaceLease, *, author: str, turn: str, at: float, label: Label) -> Capture:
         """See the port. After it the directory counts as known again; a lease that ends without it is laid out afresh."""
-        slot = Path(lease.directory).parent
+        index = self._indexes.get(lease.directory)
+        if index is None:
+            raise ToolError("The lease of the workspace is over.")
         label = label.join(lease.label)
         if lease.access != "rw":
-            await run_sync(partial(self._settle_scratch, slot, lease, label))
+            await run_sync(partial(self._settle_scratch, lease, index, label))
             return Capture(writes=(), changes=())
-        reserved = {version.path.casefold() for version in await self._documents.list(BOOTSTRAP)}
-        index = await run_sync(indexes.load, _index_of(slot, "rw")) or Index()
-        forbidden = partial(self._forbidden, lease.session, reserved)
         try:
-            changes = await run_sync(partial(self._find, slot, lease, index, forbidden))
+            changes = await run_sync(partial(self._find, lease, index, label))
         except TooBig as error:
             raise ToolError(
                 f"The workspace is beyond its limits ({error}); nothing was kept. Remove what is not needed."
             ) from None
-        capture = await self._written(lease, changes, author=author, turn=turn, at=at, label=label)
-        index.residue = _joined(index.residue, label) if changes.has_residue else None
-        await run_sync(partial(_end, slot, index, "rw"))
-        return capture
+        if not changes.contents and not changes.deleted:
+            return Capture(writes=(), changes=(), refused=tuple(changes.refused))
+        return await self._written(lease, changes, author=author, turn=turn, at=at, label=label)
 
     async def remove(self, session: SessionKey) -> None:
         """The directories of the session's scope are gone. Raises ToolError while one is in use, OSError if one stays."""
@@ -150,9 +154,9 @@ class DocumentWorkspace:
                 removed += 1
         return removed
 
-    def _begin(self, slot: Path, access: Access) -> Index:
-        """The directory is marked as in use, and emptied if the last use of it never came to its end."""
-        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    def _begin(self, slot: Path, access: Access, wanted: Mapping[str, DocumentVersion]) -> tuple[Index, list[str]]:
+        """The directory, marked as in use, and what has to be written into it. It is emptied first if its last use never came
+        to an end."""
         slot.mkdir(mode=0o700, parents=True, exist_ok=True)
         mark = slot / "in-use"
         index = indexes.load(_index_of(slot, access))
@@ -164,10 +168,12 @@ class DocumentWorkspace:
                 _index_of(slot, other).unlink(missing_ok=True)
             index = Index(executable=index.executable if index is not None else {})
         mark.touch(mode=0o600)
-        for name in ("files",) if access == "rw" else ("scratch", "agent") if access == "ro" else ("scratch",):
-            with open_tree(slot / name, self._owner):
+        if access != "rw":
+            with open_tree(slot / "scratch", self._owner):
                 pass
-        return index
+        if access == "none":
+            return index, []
+        return index, self._plan(slot / ("files" if access == "rw" else "agent"), wanted, index)
 
     def _walk(self, tree: Tree) -> Walked:
         limits = self._limits
@@ -178,20 +184,14 @@ class DocumentWorkspace:
             leaves_aside=self._scratch.__contains__,
         )
 
-    async def _lay_out(self, session: SessionKey, slot: Path, access: Access, index: Index) -> dict[str, DocumentVersion]:
+    async def _wanted(self, session: SessionKey) -> dict[str, DocumentVersion]:
         folder = self._folder(session)
         listed = await self._documents.list(COLLECTION, pattern=f"{folder}**")
-        wanted = layout.fits_a_directory(
-            {path: version for version in listed if not self._hides(path := version.path.removeprefix(folder), session)},
-            self._limits.file_bytes,
-        )
+        visible = {path: version for version in listed if not self._hides(path := version.path.removeprefix(folder), session)}
+        wanted = layout.fits_a_directory(visible, self._limits.file_bytes)
         if len(wanted) > self._limits.files or sum(version.size for version in wanted.values()) > self._limits.bytes:
             raise ToolError("The workspace is too big to be laid out for a command.")
-        directory = slot / ("files" if access == "rw" else "agent")
-        missing = await run_sync(partial(self._plan, directory, wanted, index))
-        await self._fill(directory, wanted, missing, index)
-        await run_sync(indexes.save, index, _index_of(slot, access))
-        return {path: version for path, version in wanted.items() if path in index.files}
+        return wanted
 
     def _plan(self, directory: Path, wanted: Mapping[str, DocumentVersion], index: Index) -> list[str]:
         try:
@@ -200,8 +200,9 @@ class DocumentWorkspace:
         except TooBig:
             # Left there by commands: nothing of it is a document.
             remove_tree(directory)
-            index.files.clear()
-            index.residue = None
+            for path in list(index.files):
+                index.forget(path)
+            index.leave(None)
             return list(wanted)
 
     async def _fill(
@@ -232,37 +233,40 @@ class DocumentWorkspace:
     def _hides(self, path: str, session: SessionKey) -> bool:
         return bool(self._protected(path)) or (path.casefold() == _MEMORY and not self._is_private(session))
 
-    def _forbidden(self, session: SessionKey, reserved: set[str], path: str) -> str:
-        if (self._folder(session) + path).casefold() in reserved:
-            return "it is one of the owner's own files"
+    def _forbidden(self, session: SessionKey, path: str) -> str:
         if path.casefold() == _MEMORY and not self._is_private(session):
             return "it belongs to private conversations"
         reason = self._protected(path)
         return f"it is protected: {reason}" if reason else ""
 
-    def _find(self, slot: Path, lease: WorkspaceLease, index: Index, forbidden: Callable[[str], str]) -> Changes:
-        return find_changes(
-            slot / "files",
+    def _find(self, lease: WorkspaceLease, index: Index, label: Label) -> Changes:
+        """The index is written at once: what is not committed afterwards differs from the documents, and they win."""
+        directory = Path(lease.directory)
+        changes = find_changes(
+            directory,
             self._owner,
             lease.base,
             index,
             walk=self._walk,
-            forbidden=forbidden,
+            forbidden=partial(self._forbidden, lease.session),
             most_file=self._limits.file_bytes,
             most_taken=self._limits.taken_bytes,
         )
+        index.leave(_joined(index.residue, label) if changes.has_residue else None)
+        _end(directory.parent, index, lease.access)
+        return changes
 
-    def _settle_scratch(self, slot: Path, lease: WorkspaceLease, label: Label) -> None:
-        index = indexes.load(_index_of(slot, lease.access)) or Index()
+    def _settle_scratch(self, lease: WorkspaceLease, index: Index, label: Label) -> None:
+        directory = Path(lease.directory)
         try:
-            with open_tree(slot / "scratch", self._owner) as tree:
+            with open_tree(directory, self._owner) as tree:
                 walked = self._walk(tree)
             has_residue = bool(walked.files or walked.odd or walked.left_aside)
         except TooBig:
-            remove_tree(slot / "scratch")
+            remove_tree(directory)
             has_residue = False
-        index.residue = _joined(index.residue, label) if has_residue else None
-        _end(slot, index, lease.access)
+        index.leave(_joined(index.residue, label) if has_residue else None)
+        _end(directory.parent, index, lease.access)
 
     async def _written(
         self, lease: WorkspaceLease, changes: Changes, *, author: str, turn: str, at: float, label: Label
@@ -271,6 +275,7 @@ class DocumentWorkspace:
         folder = self._folder(lease.session)
         listed = await self._documents.list(COLLECTION, pattern=f"{folder}**")
         now = {version.path.removeprefix(folder): version for version in listed}
+        owners = {version.path.casefold() for version in await self._documents.list(BOOTSTRAP)}
         writes: list[Put | Tombstone] = []
         shown: list[FileChange] = []
         refused = list(changes.refused)
@@ -279,6 +284,9 @@ class DocumentWorkspace:
             content = changes.contents.get(path)
             base, newest = lease.base.get(path), now.get(path)
             if (newest.digest if newest else None) == (None if content is None else digest_of(content)):
+                continue
+            if (folder + path).casefold() in owners:
+                refused.append(f"{path}: it is one of the owner's own files")
                 continue
             if (newest.version if newest else 0) != (base.version if base else 0):
                 refused.append(f"{path}: it was changed by somebody else meanwhile")
@@ -312,7 +320,7 @@ class DocumentWorkspace:
         diff = ""
         if room > _LEAST_DIFF and max(size, base.size if base else 0) <= _DIFFED:
             old = await self._documents.get(base.collection, base.path, version=base.version) if base else None
-            diff = await run_sync(self._diff, old[1] if old else None, content, path, room)
+            diff = self._diff(old[1] if old else None, content, path, room)
         change: Literal["added", "changed", "deleted"] = "deleted" if content is None else "changed" if base else "added"
         return FileChange(path=path, change=change, size=size, diff=diff)
 
@@ -329,4 +337,3 @@ def _end(slot: Path, index: Index, access: str) -> None:
     indexes.save(index, _index_of(slot, access))
     # Last: whoever finds the mark does not trust the index.
     (slot / "in-use").unlink(missing_ok=True)
-    os.utime(_index_of(slot, access), (time.time(), time.time()))

@@ -202,8 +202,8 @@ class Processes:
         except OstiaryError as error:
             run.failure = ToolError(str(error), hint=error.hint)
         except OSError as error:
-            log.warning("a command's directory cannot be used: %s", error)
-            run.failure = ToolError(f"The workspace cannot be laid out: {error.strerror}.")
+            log.warning("a command could not be run: %s", error)
+            run.failure = ToolError(f"The command could not be run: {error.strerror}.")
 
     async def _until_released(self, run: Run) -> None:
         with anyio.move_on_after(self._keep_seconds):

@@ -1,3 +1,5 @@
+import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,11 +10,14 @@ from tests.unit.adapters.tools.shell.support import MAIN, OWN, FakeProcess, open
 
 from ostiary.adapters.tools.shell import ExecRules
 from ostiary.adapters.tools.shell.exec import MAX_COMMAND
+from ostiary.adapters.tools.shell.exec import SPEC as EXEC
+from ostiary.adapters.tools.shell.process import SPEC as PROCESS
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import ToolError
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.sandbox import Mount, SandboxLimits
 from ostiary.contracts.store import Put
+from ostiary.contracts.tool import ToolSpec
 
 SOON = ExecRules(access="rw", background_seconds=0.01)
 
@@ -251,3 +256,23 @@ async def test_every_session_has_its_own_agents_files_in_the_binding(tmp_path: P
         mine = await house.exec.bind({"command": "cat notes.md"}, house.context())
         theirs = await house.exec.bind({"command": "cat notes.md"}, house.context(SessionKey("helper", "main")))
     assert mine["file:notes.md"] != theirs["file:notes.md"]
+
+
+@pytest.mark.parametrize("spec", [EXEC, PROCESS], ids=["exec", "process"])
+def test_their_schemas_are_closed_and_terse(spec: ToolSpec) -> None:
+    schema = spec.schema.parameters
+    assert (schema["additionalProperties"], len(spec.schema.description) <= 100, len(json.dumps(schema)) <= 400) == (
+        False,
+        True,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    "junk", [None, True, -1, 1.5, 10**30, "\x00", "../..", [], {}, {"a": 1}], ids=lambda junk: repr(junk)[:20]
+)
+async def test_junk_in_any_argument_is_a_result_or_a_tool_error(tmp_path: Path, junk: object) -> None:
+    async with open_house(tmp_path) as house:
+        for name in EXEC.schema.parameters["properties"]:  # type: ignore[attr-defined]
+            with suppress(ToolError):
+                assert (await house.exec.call({"command": "ls", name: junk}, house.context())).text
