@@ -1,6 +1,9 @@
 """The chat as a person uses it."""
 
-from playwright.async_api import expect
+import struct
+import zlib
+
+from playwright.async_api import FilePayload, expect
 
 from tests.browser.conftest import MAIN, Watched
 from tests.browser.fake_data import STREAMED
@@ -117,6 +120,18 @@ async def test_a_pasted_picture_is_sent_with_the_message(desk: Watched) -> None:
     assert await picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 1
 
 
+async def test_pictures_that_come_late_do_not_push_the_end_out_of_sight(phone: Watched) -> None:
+    files = [FilePayload(name=f"{number}.png", mimeType="image/png", buffer=picture(300, 200 + number)) for number in range(3)]
+    await phone.page.set_input_files("input[type=file]", files=files)
+    await expect(phone.page.locator(".tray li.sent")).to_have_count(3)
+    await phone.say("echo three of them")
+    await phone.answer("three of them")
+    await phone.page.wait_for_function(IS_AT_THE_END)
+    await phone.page.reload()
+    await expect(phone.page.locator(".picture img")).to_have_count(3)
+    await phone.page.wait_for_function(IS_AT_THE_END)
+
+
 async def test_a_file_of_a_kind_that_cannot_be_sent_is_named(desk: Watched) -> None:
     await desk.page.set_input_files(
         "input[type=file]", files=[{"name": "a.exe", "mimeType": "application/x-dosexec", "buffer": b"MZ"}]
@@ -189,6 +204,25 @@ async def test_the_finished_answer_is_announced_once(desk: Watched) -> None:
     await desk.say("hello")
     await desk.answer("That is all there is to it.")
     await expect(desk.page.locator("[role=log][aria-live=polite]")).to_contain_text("Answer: Of course.")
+
+
+IS_AT_THE_END = """() => {
+  const images = [...document.querySelectorAll('.picture img')];
+  const box = document.querySelector('.transcript');
+  return images.length === 3 && images.every((image) => image.complete && image.naturalWidth === 300)
+    && box.scrollHeight - box.scrollTop - box.clientHeight < 2;
+}"""
+
+
+def picture(width: int, height: int) -> bytes:
+    """A black PNG."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack("!I", len(content)) + kind + content + struct.pack("!I", zlib.crc32(kind + content))
+
+    head = struct.pack("!IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    rows = zlib.compress((b"\0" + bytes(width)) * height)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 PNG = bytes.fromhex(

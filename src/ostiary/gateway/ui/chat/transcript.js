@@ -55,6 +55,7 @@ export const Transcript = ({ conversation, onBranch, onRetry, onEditAgain, onSug
   const box = useRef();
   const inner = useRef();
   const isPinned = useRef(true);
+  const lastTop = useRef(0);
   const held = useRef(null);
   const [isAway, setAway] = useState(false);
   const [isNews, setNews] = useState(false);
@@ -69,9 +70,11 @@ export const Transcript = ({ conversation, onBranch, onRetry, onEditAgain, onSug
   const onScroll = () => {
     const { scrollTop, scrollHeight, clientHeight } = box.current;
     const isNear = scrollHeight - scrollTop - clientHeight < NEAR;
-    isPinned.current = isNear;
-    setAway(!isNear);
-    if (isNear) setNews(false);
+    // The report of our own scrolling comes late: a picture may have grown meanwhile. Only who goes up has left the bottom.
+    isPinned.current = isNear || (isPinned.current && scrollTop >= lastTop.current);
+    lastTop.current = scrollTop;
+    setAway(!isPinned.current);
+    if (isPinned.current) setNews(false);
   };
 
   useLayoutEffect(() => {

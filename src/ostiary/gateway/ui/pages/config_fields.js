@@ -83,7 +83,7 @@ export const Field = ({ leaf, value, origin, edit, problem, onEdit }) => {
         ${wrong && html`<p class="problem small" role="alert">${wrong}</p>`}
         ${edit
           ? html`<button type="button" class="link small" onClick=${() => onEdit(null)}>Undo</button>`
-          : origin === "file" && html`<button type="button" class="link small" title="Take it out of the file" onClick=${back}><${Icon} name="retry" size=${12} /> back to the default</button>`}
+          : origin === "file" && html`<button type="button" class="link small with-icon" title="Take it out of the file" onClick=${back}><${Icon} name="retry" size=${12} />back to the default</button>`}
       </div>
     </div>`;
 };

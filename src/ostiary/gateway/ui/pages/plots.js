@@ -44,9 +44,8 @@ export const Bars = ({ rows, format, title }) => {
 };
 
 export const Shares = ({ rows, format }) => {
-  const most = Math.max(...rows.map((r) => r.value), 1e-9);
   const all = rows.reduce((sum, r) => sum + r.value, 0) || 1;
   return html`<ul class="shares">
-    ${rows.slice(0, 12).map((r) => html`<li key=${r.label}><span>${r.label}</span><small>${format(r.value)} · ${Math.round((100 * r.value) / all)} %</small><i ref=${(n) => n && (n.style.width = `${(100 * r.value) / most}%`)}></i></li>`)}
+    ${rows.slice(0, 12).map((r) => html`<li key=${r.label}><span>${r.label}</span><small>${format(r.value)} · ${Math.round((100 * r.value) / all)} %</small><i ref=${(n) => n && (n.style.width = `${(100 * r.value) / all}%`)}></i></li>`)}
   </ul>`;
 };

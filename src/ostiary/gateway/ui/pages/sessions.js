@@ -42,7 +42,7 @@ const List = () => {
         <tbody>
           ${rows.map(
             (s) => html`<tr key=${s.key}>
-              <td class="wide"><a class="cover" href=${link("sessions", s.key)}>${titleOf(s)}</a><small class="key muted">${s.key}</small></td>
+              <td class="wide"><a class="cover" href=${link("sessions", s.key)}>${titleOf(s)}</a><small class="key muted" title=${s.key}>${s.key}</small></td>
               <td class="wide-only">${originOf(s)}</td>
               <td class="wide-only">${s.running ? html`<${Badge} kind="accent">running<//>` : s.waitingFor ? html`<${Badge} kind="warn">waits: ${s.waitingFor}<//>` : s.queued ? html`<${Badge}>${s.queued} queued<//>` : html`<span class="muted">idle</span>`}</td>
               <td class="n wide-only">${number(s.events)}</td>

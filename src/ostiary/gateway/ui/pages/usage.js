@@ -62,7 +62,7 @@ export default function Usage() {
         </section>
         <section class="card table-scroll" tabindex="0" aria-label="The figures"><table class="grid-table">
           <caption class="hidden">The figures by ${value.by}</caption>
-          <thead><tr><th>${value.by}</th><th class="n">Answers</th><th class="n">Read</th><th class="n">From cache</th><th class="n">Written</th><th class="n">Cost</th></tr></thead>
+          <thead><tr><th class="capital">${value.by}</th><th class="n">Answers</th><th class="n">Read</th><th class="n">From cache</th><th class="n">Written</th><th class="n">Cost</th></tr></thead>
           <tbody>${value.other.rows.map((r) => html`<tr key=${r.key}><td class="wide">${nameOf(r.key)}</td><td class="n">${number(r.turns)}</td><td class="n">${number(r.input)}</td><td class="n">${number(r.cacheRead)}</td><td class="n">${number(r.output)}</td><td class="n">${r.cost === null ? "–" : cost(r.cost)}</td></tr>`)}</tbody>
         </table></section>
         <details class="card"><summary class="pad">The days as a table</summary><div class="table-scroll"><table class="grid-table">
