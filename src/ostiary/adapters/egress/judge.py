@@ -42,12 +42,13 @@ class EgressRules:
     each with `:port` or without.
 
     `allow_private` opens what is not public. `blocked` wins over everything. If `allowed` is not None, only what it names is
-    reached; an empty one allows nothing. `control_hosts` and, on this machine, `control_ports` are the gateway's own and are
-    never reached, whoever allows them. `is_own` tells this machine's addresses."""
+    reached; an empty one allows nothing; `allowed_too` narrows it further. `control_hosts` and, on this machine, `control_ports`
+    are the gateway's own and are never reached, whoever allows them. `is_own` tells this machine's addresses."""
 
     allow_private: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
     allowed: tuple[str, ...] | None = None
+    allowed_too: tuple[str, ...] | None = None
     control_hosts: tuple[str, ...] = ()
     control_ports: frozenset[int] = frozenset()
     is_own: Callable[[IpAddress], bool] = field(default=nobodys, compare=False)
@@ -79,7 +80,8 @@ class Judge:
         self.rules = rules
         self._private = tuple(map(read_entry, rules.allow_private))
         self._blocked = tuple(map(read_entry, rules.blocked))
-        self._allowed = None if rules.allowed is None else tuple(map(read_entry, rules.allowed))
+        given = (rules.allowed, rules.allowed_too)
+        self._allowed = tuple(tuple(map(read_entry, each)) for each in given if each is not None)
         self._control = tuple(map(read_entry, rules.control_hosts))
         self._inside = tuple(map(read_entry, _INSIDE))
 
@@ -101,7 +103,7 @@ class Judge:
             return f"{host} is the gateway itself."
         if _names(self._blocked, host, port):
             return f"{host} is blocked by the owner's rules."
-        if self._allowed is not None and not _names(self._allowed, host, port) and not self._allows_by_address:
+        if not all(_names(each, host, port) or _has_network(each) for each in self._allowed):
             return f"{host} is not among the hosts that the owner's rules allow."
         if _names(self._inside, host, port) and not self._opened_for(host, port):
             return f"{host} is a name inside this network."
@@ -117,20 +119,16 @@ class Judge:
             return f"{host} is the gateway itself."
         if _names(self._blocked, host, port) or _holds(self._blocked, address, port):
             return f"{host} is blocked by the owner's rules."
-        if self._allowed is not None and not (_names(self._allowed, host, port) or _holds(self._allowed, address, port)):
+        if not all(_names(each, host, port) or _holds(each, address, port) for each in self._allowed):
             return f"{host} is not among the hosts that the owner's rules allow."
         kind = kind_of(address) or ("this machine's own" if is_own else "")
         if kind and not self._opens(kind, address, host, port):
             return f"{host} is a {kind} address." if host == str(address) else f"{host} leads to a {kind} address."
         return "" if kind else _port_refusal(host, port)
 
-    @property
-    def _allows_by_address(self) -> bool:
-        return any(entry.network is not None for entry in self._allowed or ())
-
     def _opened_for(self, host: str, port: int) -> bool:
         """A name inside may be looked up if it is allowed itself, or if a network is: its addresses are judged next."""
-        return _names(self._private, host, port) or any(entry.network is not None for entry in self._private)
+        return _names(self._private, host, port) or _has_network(self._private)
 
     def _opens(self, kind: str, address: IpAddress, host: str, port: int) -> bool:
         if kind in _ONLY_BY_ADDRESS:
@@ -176,6 +174,11 @@ def _names(entries: Iterable[Entry], host: str, port: int) -> bool:
 
 def _holds(entries: Iterable[Entry], address: IpAddress, port: int) -> bool:
     return any(entry.holds(address, port) for entry in entries)
+
+
+def _has_network(entries: Iterable[Entry]) -> bool:
+    """Then a name is looked up before it can be judged."""
+    return any(entry.network is not None for entry in entries)
 
 
 def _port_refusal(host: str, port: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ostiary.assembly.config.section import key, section
+from ostiary.assembly.config.web import Web
 
 Profile = Literal["minimal", "coding", "messaging", "full"]
 TaintMode = Literal["ask", "deny", "off"]
@@ -120,3 +121,4 @@ class Tools:
     message: MessageTool = key(factory=MessageTool)
     sandbox: SandboxedTools = key(factory=SandboxedTools)
     subagents: SubagentTools = key(factory=SubagentTools)
+    web: Web = key(factory=Web)

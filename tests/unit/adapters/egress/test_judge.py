@@ -153,6 +153,14 @@ def test_an_empty_list_allows_nothing() -> None:
     assert judge.refusal_of_address(ip_address("8.8.8.8"), "8.8.8.8", 443)
 
 
+def test_two_lists_must_both_allow() -> None:
+    judge = Judge(EgressRules(allowed=("*.example", "8.0.0.0/8"), allowed_too=("docs.example", "8.8.0.0/16")))
+    assert judge.refusal_of_address(ip_address("9.9.9.9"), "docs.example", 443) == ""
+    assert judge.refusal_of_address(ip_address("9.9.9.9"), "other.example", 443)
+    assert judge.refusal_of_address(ip_address("8.8.8.8"), "8.8.8.8", 443) == ""
+    assert judge.refusal_of_address(ip_address("8.9.9.9"), "8.9.9.9", 443)
+
+
 def test_a_star_before_a_dot_is_for_names_below_and_no_others() -> None:
     judge = Judge(EgressRules(allowed=("*.example.com",)))
     assert judge.refusal_of_host("a.b.example.com", 443) == ""
