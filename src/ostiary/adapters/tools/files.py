@@ -106,6 +106,8 @@ class Files:
         if reason or self._hides(path, context):
             raise ToolError(f"{path} is protected: {reason or 'it belongs to private conversations'}.")
         place = self._folder_of(context.session.agent) + path
+        if len(place.encode()) > _MAX_PATH:
+            raise ToolError(f"The path is longer than {_MAX_PATH} bytes.")
         taken = {version.path.casefold() for version in await self._documents.list(BOOTSTRAP)}
         if place.casefold() in taken:
             raise ToolError(f"{path} is one of the owner's own files: only the owner changes it.")

@@ -14,10 +14,12 @@ _MANY = 10
 
 @dataclass(slots=True)
 class Changes:
-    """`contents` are new or changed files, by path; `residue` tells that something stays there which is no document."""
+    """`contents` are new or changed files, by path. `left` says what stays there without being taken, and why;
+    `has_residue` also counts folders that nobody wants to keep. `refused` is what was not done."""
 
     contents: dict[str, bytes] = field(default_factory=dict)
     deleted: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     has_residue: bool = False
 
@@ -49,12 +51,12 @@ def find_changes(
                 continue
             reason = _reason(path, found, names, most_file, room, forbidden)
             if reason:
-                changes.refused.append(f"{path}: {reason}")
-                changes.has_residue = True
+                changes.left.append(f"{path}: {reason}")
                 continue
             room -= _take(tree, path, found, index, changes, most_file)
             names.setdefault(path.casefold(), path)
     _note_deleted(walked, base, index, changes)
+    changes.has_residue = bool(changes.left or walked.left_aside)
     return changes
 
 
@@ -78,12 +80,10 @@ def _take(tree: Tree, path: str, found: Found, index: Index, changes: Changes, m
     try:
         content, now = tree.read(path, most_file)
     except Unfit as unfit:
-        changes.refused.append(f"{path}: {unfit}")
-        changes.has_residue = True
+        changes.left.append(f"{path}: {unfit}")
         return 0
     except OSError:
-        changes.refused.append(f"{path}: it cannot be read")
-        changes.has_residue = True
+        changes.left.append(f"{path}: it cannot be read")
         return 0
     digest = digest_of(content)
     seen = index.files.get(path)
@@ -97,8 +97,7 @@ def _take(tree: Tree, path: str, found: Found, index: Index, changes: Changes, m
 
 def _note_odd(walked: Walked, changes: Changes) -> None:
     for path, reason in walked.odd.items():
-        changes.refused.append(f"{_shown(path)}: {reason}")
-    changes.has_residue = bool(walked.odd or walked.left_aside)
+        changes.left.append(f"{_shown(path)}: {reason}")
 
 
 def _note_deleted(walked: Walked, base: Mapping[str, DocumentVersion], index: Index, changes: Changes) -> None:

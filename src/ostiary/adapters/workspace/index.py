@@ -29,11 +29,13 @@ class Seen:
 
 @dataclass(slots=True)
 class Index:
-    """`residue` is the label of what lies in the directory without being a document; None if nothing does."""
+    """`residue` is the label of what lies in the directory without being a document; None if nothing does. `left` are the
+    words in which that was last told."""
 
     files: dict[str, Seen] = field(default_factory=dict)
     executable: dict[str, bool] = field(default_factory=dict)
     residue: Label | None = None
+    left: tuple[str, ...] = ()
     is_changed: bool = True
 
     def see(self, path: str, digest: str, found: Found, *, now_ns: int) -> None:
@@ -52,11 +54,13 @@ class Index:
             self.executable[path] = found.is_executable
             self.is_changed = True
 
-    def leave(self, residue: Label | None) -> None:
-        """What lies in the directory without being a document has this label now."""
-        if residue != self.residue:
-            self.residue = residue
+    def leave(self, residue: Label | None, words: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """What lies in the directory without being a document has this label now. Gives the words that are new."""
+        known = set(self.left)
+        if residue != self.residue or words != self.left:
+            self.residue, self.left = residue, words
             self.is_changed = True
+        return tuple(word for word in words if word not in known)
 
 
 def load(path: Path) -> Index | None:
@@ -72,6 +76,7 @@ def load(path: Path) -> Index | None:
             },
             executable={str(name): bool(value) for name, value in raw["executable"].items()},
             residue=_label(raw["residue"]),
+            left=tuple(map(str, raw["left"])),
             is_changed=False,
         )
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
@@ -87,6 +92,7 @@ def save(index: Index, path: Path) -> None:
         "schema": _SCHEMA,
         "files": {name: [seen.digest, list(seen.signature), seen.is_settled] for name, seen in index.files.items()},
         "executable": index.executable,
+        "left": list(index.left),
         "residue": None
         if index.residue is None
         else {"trust": index.residue.trust.value, "sources": list(index.residue.sources), "private": index.residue.private},

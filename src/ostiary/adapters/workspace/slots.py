@@ -8,16 +8,18 @@ from typing import Literal
 
 import anyio
 
-from ostiary.contracts.errors import Busy
-from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.errors import Busy, ToolError
+from ostiary.contracts.identity import SessionKey, is_id
 
 Scope = Literal["session", "agent", "shared"]
 
 
 def place_of(session: SessionKey, scope: Scope) -> str:
-    """The name of the folder that sessions of one scope share."""
+    """The name of the folder that sessions of one scope share. Raises ToolError for an agent that cannot have one."""
     if scope == "shared":
         return "shared"
+    if not is_id(session.agent):
+        raise ToolError("The agent's name is no id.")
     if scope == "agent":
         return f"agent-{session.agent}"
     return f"session-{session.agent}-{hashlib.sha256(str(session).encode()).hexdigest()[:24]}"

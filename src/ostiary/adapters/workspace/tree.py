@@ -15,7 +15,8 @@ from pathlib import Path
 
 from ostiary.contracts.records import dataclass
 
-MAX_PATH = 1024
+# A document may have 1024 bytes; the folder of its agent comes in front.
+MAX_PATH = 900
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _PATH: int = getattr(os, "O_PATH", os.O_RDONLY)

@@ -24,7 +24,10 @@ from ostiary.contracts.workspace import Access, Capture, FileChange, WorkspaceLe
 
 COLLECTION = "_workspace"
 BOOTSTRAP = "_bootstrap"
-SCRATCH = ("node_modules", ".venv", "__pycache__", ".cache", ".pytest_cache", ".mypy_cache", ".ruff_cache")
+SCRATCH = (
+    *("node_modules", ".venv", "__pycache__", ".cache", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox"),
+    *(".nox", ".npm", ".local", ".gradle", ".m2"),
+)
 _MEMORY = "memory.md"
 _BATCH_BYTES = 16_000_000
 _DIFFED = 100_000
@@ -252,7 +255,9 @@ class DocumentWorkspace:
             most_file=self._limits.file_bytes,
             most_taken=self._limits.taken_bytes,
         )
-        index.leave(_joined(index.residue, label) if changes.has_residue else None)
+        residue = _joined(index.residue, label) if changes.has_residue else None
+        # What was told before is not told at every command again.
+        changes.refused[:0] = index.leave(residue, tuple(changes.left))
         _end(directory.parent, index, lease.access)
         return changes
 
@@ -280,7 +285,8 @@ class DocumentWorkspace:
         shown: list[FileChange] = []
         refused = list(changes.refused)
         room = _DIFFS_IN_ALL
-        for path in sorted({*changes.contents, *changes.deleted}):
+        # What people wrote comes before what tools keep in hidden folders.
+        for path in sorted({*changes.contents, *changes.deleted}, key=lambda path: (_is_hidden(path), path)):
             content = changes.contents.get(path)
             base, newest = lease.base.get(path), now.get(path)
             if (newest.digest if newest else None) == (None if content is None else digest_of(content)):
@@ -318,11 +324,15 @@ class DocumentWorkspace:
     async def _shown(self, path: str, base: DocumentVersion | None, content: bytes | None, room: int) -> FileChange:
         size = 0 if content is None else len(content)
         diff = ""
-        if room > _LEAST_DIFF and max(size, base.size if base else 0) <= _DIFFED:
+        if room > _LEAST_DIFF and not path.startswith(".git/") and max(size, base.size if base else 0) <= _DIFFED:
             old = await self._documents.get(base.collection, base.path, version=base.version) if base else None
             diff = self._diff(old[1] if old else None, content, path, room)
         change: Literal["added", "changed", "deleted"] = "deleted" if content is None else "changed" if base else "added"
         return FileChange(path=path, change=change, size=size, diff=diff)
+
+
+def _is_hidden(path: str) -> bool:
+    return path.startswith(".") or "/." in path
 
 
 def _index_of(slot: Path, access: str) -> Path:

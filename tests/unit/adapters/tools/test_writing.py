@@ -110,6 +110,7 @@ async def test_another_agent_writes_into_its_own_folder() -> None:
         ("a\udc80", "control"),
         ("x" * 2000, "characters long"),
         ("d/" + "x" * 300, "longer than"),
+        ("/".join(["é" * 200] * 4), "longer than 1024 bytes"),
         ("safe\u202efdp.md", "invisible"),
         ("AGENTS.md", "owner's own files"),
         ("agents.MD", "owner's own files"),

@@ -220,6 +220,16 @@ async def test_links_devices_and_second_names_are_not_taken(tmp_path: Path) -> N
     }
 
 
+async def test_what_stays_behind_is_told_once(tmp_path: Path) -> None:
+    held = workspace(house(), tmp_path)
+    async with held.lease(MAIN, access="rw") as lease:
+        Path(lease.directory, "link").symlink_to("/etc/passwd")
+        assert (await taken(held, lease)).refused == ("link: it is a link",)
+    async with held.lease(MAIN, access="rw") as lease:
+        Path(lease.directory, "other").symlink_to("/etc/passwd")
+        assert (await taken(held, lease)).refused == ("other: it is a link",)
+
+
 async def test_a_document_replaced_by_a_link_is_neither_followed_nor_deleted(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("outside")
@@ -390,6 +400,12 @@ async def test_the_scope_says_who_shares_a_directory(tmp_path: Path, scope: str,
             places.append(lease.directory)
             assert Path(lease.directory).resolve().is_relative_to(tmp_path / "workspaces")
     assert [place == places[0] for place in places[1:]] == same
+
+
+async def test_an_agent_whose_name_is_a_path_gets_no_directory(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="no id"):
+        async with workspace(house(), tmp_path).lease(SessionKey("../../x", "main"), access="none"):
+            pass
 
 
 async def test_a_directory_can_be_removed_unless_it_is_in_use(tmp_path: Path) -> None:
