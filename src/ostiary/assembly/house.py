@@ -24,7 +24,9 @@ from ostiary.assembly.config.watch import Live, watch
 from ostiary.assembly.control import ControlAtDesk, control_rules, engine_parts
 from ostiary.assembly.delivering import manner_of, renderer
 from ostiary.assembly.embedded import LazyEmbedded
+from ostiary.assembly.hands import Ground, Hands, RunningCommands, open_hands
 from ostiary.assembly.house_commands import house_commands
+from ostiary.assembly.known import KnownSecrets
 from ostiary.assembly.machine import SortableIds, SystemClock
 from ostiary.assembly.models import Sources, build_models
 from ostiary.assembly.newest import (
@@ -46,13 +48,15 @@ from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import OstiaryError, StoreUnavailable
 from ostiary.contracts.messages import Address
 from ostiary.contracts.records import dataclass
-from ostiary.core.agent.bootstrap import BOOTSTRAP, folder_of, setup_writes
+from ostiary.core.agent.bootstrap import BOOTSTRAP, FILES, folder_of, setup_writes
 from ostiary.core.agent.run import Runner
 from ostiary.core.agent.tool_calls import ToolCalls
 from ostiary.core.agent.tool_hooks import ToolHooks
 from ostiary.core.approvals.desk import Approvals
 from ostiary.core.approvals.notice import Teller
 from ostiary.core.control.control import Control
+from ostiary.core.policy.guard import guard_layer
+from ostiary.core.policy.secrets import Guard
 from ostiary.core.routing.approval_commands import add_approval_commands
 from ostiary.core.routing.builtin_commands import add_builtin_commands
 from ostiary.core.routing.change_commands import Changes, add_change_commands
@@ -166,7 +170,8 @@ async def open_house(
             clock=clock,
             state=home / "profiles.state",
         )
-        circumstances = Circumstances()
+        guard = Guard(KnownSecrets(credentials, merged, clock), state=(str(home),))
+        circumstances = Circumstances(guard_layer(state=(str(home),), owner_files=FILES))
         newest = Newest(
             live=Live(loaded),
             rules=compile_rules(loaded.config, loaded.generation, runtime=circumstances.runtime),
@@ -175,9 +180,11 @@ async def open_house(
         )
         earlier = await store.sessions(limit=1, include_ephemeral=True)
         first_session = "none of these" if earlier else ""
-        house = _build(
-            home, merged, store, newest, credentials, clock, dict(channels or {}), first_session, sources, circumstances
-        )
+        host = Host(channels=dict(channels or {}))
+        ids = SortableIds()
+        ground = Ground(host=host, home=home, store=store, newest=newest, clock=clock, ids=ids, protected=guard.protected_path)
+        hands = await stack.enter_async_context(open_hands(ground))
+        house = _build(ground, merged, credentials, first_session, sources, circumstances, hands, guard)
         await stack.enter_async_context(house.engine.running())
         group = await stack.enter_async_context(anyio.create_task_group())
         group.start_soon(embedded.hold)
@@ -190,18 +197,16 @@ async def open_house(
 
 
 def _build(
-    home: Path,
+    ground: Ground,
     environ: Mapping[str, str],
-    store: SqliteStore,
-    newest: Newest,
     credentials: CredentialStore,
-    clock: SystemClock,
-    channels: dict[str, Channel],
     first_session: str,
     sources: Sources,
     circumstances: Circumstances,
+    hands: Hands,
+    guard: Guard,
 ) -> House:
-    host = Host(channels=channels)
+    host, home, store, newest, clock, ids = ground.host, ground.home, ground.store, ground.newest, ground.clock, ground.ids
     catalogue = NewestCatalogue(newest)
     feed = Feed()
     sessions = Sessions(store=store, feed=feed, clock=clock)
@@ -221,7 +226,6 @@ def _build(
         chance=random.random,
     )
     verdict = Verdicts(host, newest)
-    ids = SortableIds()
     approvals = Approvals(sessions=sessions, clock=clock, ids=ids)
     approvals.tell = Teller(pushes=delivery.pushes, rows=delivery.rows, send=delivery.send).tell
 
@@ -236,6 +240,7 @@ def _build(
         limits=newest.rules.tool_limits,
         approvals=approvals,
         hooks=ToolHooks(host.hooks_of),
+        redact=guard.redact,
         is_attended=is_attended,
     )
     prompts = HousePrompts(
@@ -283,7 +288,7 @@ def _build(
         value=store.value,
         clock=clock,
         rules=lambda: control_rules(newest.live.current.config),
-        parts=lambda: engine_parts(lanes, delivery),
+        parts=lambda: engine_parts(lanes, delivery, processes=(RunningCommands(hands.processes),)),
         is_busy=lambda: lanes.running > 0,
         has_questions=lambda: bool(approvals.pending),
         tools=lambda: tuple(host.tools),
@@ -322,6 +327,7 @@ def _build(
         clock=clock,
         rules=lambda: newest.rules.intake,
         control=control,
+        redact=guard.redact,
     )
     return House(
         engine=engine,
