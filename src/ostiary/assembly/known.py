@@ -21,13 +21,8 @@ class KnownSecrets:
         self._clock = clock
         self._read_at = -SECONDS
         self._stamp: object = None
-        self._known: tuple[str, ...] = tuple(
-            dict.fromkeys(
-                value
-                for name, value in environ.items()
-                if _SECRET_NAME.search(name) and len(value) >= _SHORTEST and not _is_path(value)
-            )
-        )
+        named = (value for name, value in environ.items() if _SECRET_NAME.search(name))
+        self._known: tuple[str, ...] = tuple(dict.fromkeys(value for value in named if _may_be_secret(value)))
 
     def __call__(self) -> tuple[str, ...]:
         now = self._clock.monotonic()
