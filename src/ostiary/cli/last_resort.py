@@ -8,7 +8,10 @@ def apologise(error: Exception) -> int:
     """Say it in a sentence and write where it happened to the log; gives the exit code."""
     from ostiary.assembly.logging import masked
 
-    what = masked(" ".join(f"{type(error).__name__}: {error}".split()))[:300]
+    first: BaseException = error
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    what = masked(" ".join(f"{type(first).__name__}: {first}".split()))[:300]
     print(f"error: something went wrong that should not: {what}", file=sys.stderr)
     where = _write_down(error)
     if where:
@@ -28,7 +31,12 @@ def _write_down(error: Exception) -> str:
 
         path = home() / "logs" / "ostiary.log"
         log_to_file(path)
+        root = logging.getLogger()
+        file = next(handler for handler in root.handlers if handler.name == "ostiary-file")
         trace = (type(error), error, error.__traceback__)
-        logging.getLogger("ostiary.cli").error("a command failed", exc_info=trace)
+        # To the file alone: the terminal has heard the sentence already.
+        file.handle(root.makeRecord("ostiary.cli", logging.ERROR, "", 0, "a command failed", (), trace))
+        root.removeHandler(file)
+        file.close()
         return str(path)
     return ""

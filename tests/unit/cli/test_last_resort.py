@@ -32,6 +32,15 @@ def test_a_bug_is_told_in_a_sentence_and_written_to_the_log(tmp_path: Path, caps
     assert KEY not in err + log.read_text()
 
 
+def test_of_several_errors_the_first_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(arguments: object) -> int:
+        raise ExceptionGroup("unhandled errors in a TaskGroup", [ExceptionGroup("inner", [ValueError("the real one")])])
+
+    monkeypatch.setattr(app, "run", fail)
+    assert _run(["doctor"]) == 1
+    assert "ValueError: the real one" in capsys.readouterr().err
+
+
 def test_where_the_log_cannot_be_written_the_sentence_is_told_all_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
