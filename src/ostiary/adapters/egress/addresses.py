@@ -3,7 +3,7 @@
 The standard library's own idea of "global" differs between Python releases, so an address has to pass both.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 IpAddress = IPv4Address | IPv6Address
@@ -74,6 +74,7 @@ def unwrapped(address: IpAddress) -> IpAddress:
     return address
 
 
+@lru_cache(maxsize=4096)
 def kind_of(address: IpAddress) -> str:
     """Empty for a public address, else one of metadata, loopback, private, link-local, multicast, reserved and their like."""
     address = unwrapped(address)

@@ -56,21 +56,23 @@ class EgressRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line of the owner's lists. Exactly one of `glob` and `network` is set; `port` 0 is every port."""
+    """One line of the owner's lists: a `host`, perhaps with stars (then `glob`), or the addresses from `first` to `last` of an
+    IP `version` (0: none). `port` 0 is every port."""
 
     port: int
+    host: str = ""
     glob: re.Pattern[str] | None = None
-    network: IpNetwork | None = None
+    version: int = 0
+    first: int = 0
+    last: int = 0
 
     def names(self, host: str, port: int) -> bool:
-        return self.glob is not None and self.port in (0, port) and self.glob.fullmatch(host) is not None
+        if self.port not in (0, port):
+            return False
+        return host == self.host if self.glob is None else self.glob.fullmatch(host) is not None
 
-    def holds(self, address: IpAddress, port: int) -> bool:
-        return self.network is not None and self.port in (0, port) and address in self.network
-
-    @property
-    def is_one_address(self) -> bool:
-        return self.network is not None and self.network.num_addresses == 1
+    def holds(self, version: int, number: int, port: int) -> bool:
+        return self.version == version and self.first <= number <= self.last and self.port in (0, port)
 
 
 class Judge:
@@ -132,7 +134,7 @@ class Judge:
 
     def _opens(self, kind: str, address: IpAddress, host: str, port: int) -> bool:
         if kind in _ONLY_BY_ADDRESS:
-            return any(entry.is_one_address and entry.holds(address, port) for entry in self._private)
+            return any(entry.first == entry.last for entry in self._private if entry.holds(address.version, int(address), port))
         return _names(self._private, host, port) or _holds(self._private, address, port)
 
 
@@ -142,8 +144,7 @@ def read_entry(text: str) -> Entry:
     plain = text.strip().lower()
     try:
         if "/" in plain:
-            network, port = _network(plain)
-            return Entry(network=network, port=port)
+            return _of_network(*_network(plain))
         bare = f"[{plain}]" if plain.count(":") > 1 and not plain.startswith("[") else plain
         if "*" in bare:
             host, _, digits = bare.partition(":")
@@ -154,11 +155,16 @@ def read_entry(text: str) -> Entry:
         raise BadInput(f"{text[:80]!r} is not a host, an address or a network.") from None
     address = read_address(host)
     if address is not None:
-        return Entry(network=ip_network(address), port=port)
+        return _of_network(ip_network(address), port)
     host = host.removesuffix(".")
     if not _HOST_GLOB.fullmatch(host):
         raise BadInput(f"{text[:80]!r} is not a host, an address or a network.")
-    return Entry(glob=re.compile(re.escape(host).replace(r"\*", ".*")), port=port)
+    glob = re.compile(re.escape(host).replace(r"\*", ".*")) if "*" in host else None
+    return Entry(host=host, glob=glob, port=port)
+
+
+def _of_network(network: IpNetwork, port: int) -> Entry:
+    return Entry(version=network.version, first=int(network.network_address), last=int(network.broadcast_address), port=port)
 
 
 def _network(text: str) -> tuple[IpNetwork, int]:
@@ -173,12 +179,13 @@ def _names(entries: Iterable[Entry], host: str, port: int) -> bool:
 
 
 def _holds(entries: Iterable[Entry], address: IpAddress, port: int) -> bool:
-    return any(entry.holds(address, port) for entry in entries)
+    version, number = address.version, int(address)
+    return any(entry.holds(version, number, port) for entry in entries)
 
 
 def _has_network(entries: Iterable[Entry]) -> bool:
     """Then a name is looked up before it can be judged."""
-    return any(entry.network is not None for entry in entries)
+    return any(entry.version for entry in entries)
 
 
 def _port_refusal(host: str, port: int) -> str:

@@ -28,8 +28,8 @@ SPEC = ToolSpec(
             "type": "object",
             "properties": {
                 "url": {"type": "string"},
-                "max_chars": {"type": "integer", "minimum": 100, "maximum": _MOST},
-                "offset": {"type": "integer", "minimum": 0, "maximum": _MOST, "description": "first character"},
+                "max_chars": {"type": "integer"},
+                "offset": {"type": "integer", "description": "first character"},
             },
             "required": ["url"],
             "additionalProperties": False,

@@ -1,6 +1,5 @@
 """What a search gives, and what every provider's answer goes through before anybody reads it."""
 
-import html
 import re
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -60,5 +59,7 @@ def refused(name: str, status: int, *, hint: str) -> ToolError:
 
 
 def _line(text: object, limit: int) -> str:
-    plain = " ".join(clean(html.unescape(_TAG.sub("", text))).split()) if isinstance(text, str) else ""
+    from html import unescape
+
+    plain = " ".join(clean(unescape(_TAG.sub("", text))).split()) if isinstance(text, str) else ""
     return plain if len(plain) <= limit else plain[: limit - 1] + "…"

@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import quote_plus, urlencode
 
 from ostiary.adapters.egress import ConfiguredOrigin, Egress, EgressFailed, Limits
-from ostiary.adapters.tools.web.duckduckgo import AskedForAPerson, results_in
 from ostiary.adapters.tools.web.hits import Hit, Provider, hits, refused
 from ostiary.contracts.errors import EgressRefused, ToolError
 from ostiary.contracts.records import dataclass
@@ -78,6 +77,9 @@ class DuckDuckGo:
         self.host = origin.origin.host
 
     async def search(self, query: str, count: int, seconds: float) -> tuple[Hit, ...]:
+        # The parser of pages is imported by the first search, not by the start of the process.
+        from ostiary.adapters.tools.web.duckduckgo import AskedForAPerson, results_in
+
         ask = _Asking(self.name, "Set up another provider in tools.web.search.", seconds)
         headers = {
             "Content-Type": "application/x-www-form-urlencoded",

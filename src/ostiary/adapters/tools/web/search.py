@@ -26,7 +26,7 @@ SPEC = ToolSpec(
             "type": "object",
             "properties": {
                 "query": {"type": "string"},
-                "count": {"type": "integer", "minimum": 1, "maximum": _MOST},
+                "count": {"type": "integer", "maximum": _MOST},
             },
             "required": ["query"],
             "additionalProperties": False,
