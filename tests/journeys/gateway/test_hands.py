@@ -58,7 +58,7 @@ def test_a_refusal_is_final_for_that_call(gateway: Gateway, model: Model) -> Non
 
 def test_a_command_sees_nothing_of_the_machine(gateway: Gateway, model: Model) -> None:
     looking = "import os; print(dict(os.environ), os.getuid(), sorted(os.listdir('/')))"
-    model.begin(calls("exec", command=f'python3 -c "{looking}"'), "Nothing.")
+    model.begin(calls("write", path="look.py", content=looking), calls("exec", command="python3 look.py"), "Nothing.")
     thread, _ = begin(gateway, "Look around.", "curious")
     until(lambda: gateway.status()["waiting"] == 1)
     gateway.say("/confirm", "elsewhere")

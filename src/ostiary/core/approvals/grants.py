@@ -18,7 +18,7 @@ GRANTABLE = frozenset({"confirm", "switch"})
 """The layers whose question a standing grant may answer; what taint or a plugin asks is asked each time."""
 
 EXACTLY = "exactly this"
-_MAX_PATTERN = 400
+_MAX_PATTERN = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
