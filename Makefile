@@ -8,7 +8,7 @@ MIN ?= 10
 TESTFLAGS ?= -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check fix bench soak docs crash lock size clean
+.PHONY: help setup run test check fix bench soak docs crash mutants lock size clean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-7s %s\n", $$1, $$2}'
@@ -54,6 +54,9 @@ soak: $(DEV_STAMP) ## Load it steadily for MIN minutes (make soak MIN=10) and se
 
 crash: $(DEV_STAMP) ## Kill it N times (make crash N=10000) and count what was lost
 	$(BIN)/python -m tests.crash --kills $(N)
+
+mutants: $(DEV_STAMP) ## Change the rules' code in many small ways and list what no test notices (ten minutes)
+	$(BIN)/python -m scripts.mutants
 
 lock: ## Resolve the dependencies again (UP=1: to their newest releases)
 	@UP=$(UP) scripts/lock.sh

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -160,10 +161,13 @@ class PolicyAtDesk:
 
 
 def desk_of_configuration(home: "Path", environ: Mapping[str, str] | None = None, runtime: Runtime | None = None) -> PolicyAtDesk:
-    """The rules as the file says them, no gateway running: nothing is switched on. Raises ConfigInvalid, BadInput."""
+    """The rules as the file says them, no gateway running: of what changes at run time only `runtime` is known, and the guard.
+    Raises ConfigInvalid, BadInput."""
     from ostiary.assembly.builtin import Host, register_strangers
     from ostiary.assembly.config.load import load
     from ostiary.assembly.policies import judge_of
+    from ostiary.core.agent.bootstrap import FILES
+    from ostiary.core.policy.guard import guard_layer
 
     config = load(home, os.environ if environ is None else environ).config
     specs = builtin_specs()
@@ -175,6 +179,7 @@ def desk_of_configuration(home: "Path", environ: Mapping[str, str] | None = None
         register_strangers(host, allow=config.plugins.allow, deny=config.plugins.deny, own=switches)
         specs = {**specs, **{name: tool.spec for name, tool in host.tools.items()}}
         policies, plugin_tools = host.policies, host.plugin_tools
+    runtime = replace(runtime or Runtime(), guard=guard_layer(state=(str(home),), owner_files=FILES))
     judge = judge_of(config, plugin_tools=plugin_tools, runtime=runtime)
     return PolicyAtDesk(config=lambda: config, specs=lambda: specs, steps=Verdict(policies, judge=judge).explain)
 

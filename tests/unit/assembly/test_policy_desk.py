@@ -123,6 +123,11 @@ async def test_nobody_and_nowhere_are_refused(tmp_path: Path, who: str, session:
         await explained(tmp_path, tool="read", who=who, session=session)
 
 
+async def test_the_guard_stands_also_without_a_gateway(tmp_path: Path) -> None:
+    found = [await explained(tmp_path, tool="read", arguments={"path": each}) for each in (".ssh/id_rsa", "notes.md")]
+    assert [(each.outcome, each.layer) for each in found] == [("deny", "guard"), ("allow", "profile")]
+
+
 async def test_a_broken_configuration_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigInvalid):
         desk(tmp_path, {"tools": {"confirm": "never"}})
