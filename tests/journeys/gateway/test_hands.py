@@ -70,6 +70,6 @@ def test_a_command_sees_nothing_of_the_machine(gateway: Gateway, model: Model) -
 
 
 def test_a_command_that_names_the_house_s_own_state_is_refused_unasked(gateway: Gateway, model: Model) -> None:
-    model.begin(calls("exec", command=f"ls {gateway.home.path}"), "I may not.")
+    model.begin(calls("exec", command=f"cat {gateway.home.path}/bots/main/store.db"), "I may not.")
     assert gateway.say("Look there.", "nosy").text == "I may not."
     assert "Refused by guard" in outcomes(model)[-1]
