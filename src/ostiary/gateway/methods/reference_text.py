@@ -35,7 +35,9 @@ for tokens, devices and scopes; `admin` includes the other scopes, nothing else 
 - **Slow readers.** Beyond `policy.maxBufferedBytes` (1 MiB) of unsent bytes, `chat` deltas are skipped; if that does not
   help the socket is closed with 1013. `answered` always carries the whole text, so nothing is lost by a skipped delta.
 - **At once.** 64 requests may be at work on one socket; more get `BUSY`.
-- **Alive.** `tick` comes every 30 seconds. When the gateway stops it sends `shutdown`, then closes with 1012.
+- **Alive.** `tick` comes every 30 seconds. A ping of the protocol comes every 30 seconds too (`gateway.pingIntervalMs`); a
+  client that does not answer one in the same time is closed with 1011. When the gateway stops it sends `shutdown`, then
+  closes with 1012.
 - Other closes: 1002 no common version, 1003 a binary frame, 1007 not UTF-8, 1008 not connected in time, not allowed, revoked,
   or too many frames that are none.
 
