@@ -16,7 +16,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -198,49 +197,64 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(ast.fix_missing_locations(self._mutant.tree), self._mutant.module, "exec"), module.__dict__)
 
 
-def passes(mutant: Mutant | None, tests: Sequence[Path], seconds: float = SECONDS) -> bool:
-    """Whether the tests pass with the change, in a process of their own that has imported nothing of the package yet. Tests
-    that do not end in time have noticed something."""
+def run_all(mutants: Sequence[Mutant | None], tests: Path, *, seconds: float = SECONDS) -> list[bool]:
+    """Of each change whether the tests pass with it; None stands for no change. Each is tried in a process of its own, which
+    has imported nothing of the package yet, a few side by side. Tests that do not end in time have noticed something."""
+    passed = [False] * len(mutants)
+    waiting = list(enumerate(mutants))[::-1]
+    running: dict[int, tuple[int, float]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < PARALLEL:
+                place, mutant = waiting.pop()
+                running[_started(mutant, tests)] = (place, time.monotonic() + seconds)
+            for child, (place, until) in list(running.items()):
+                done, status = os.waitpid(child, os.WNOHANG)
+                if done:
+                    passed[place] = os.waitstatus_to_exitcode(status) == 0
+                    del running[child]
+                elif time.monotonic() > until:
+                    os.kill(child, signal.SIGKILL)
+            time.sleep(0.01)
+    finally:
+        for child in running:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    return passed
+
+
+def _started(mutant: Mutant | None, tests: Path) -> int:
+    """The process that tries it."""
+    sys.stdout.flush()
     child = os.fork()
-    if child == 0:
-        _run(mutant, tests)
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status) == 0
-        time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
-
-
-def _run(mutant: Mutant | None, tests: Sequence[Path]) -> None:
-    """Never returns."""
+    if child:
+        return child
     code = 3
     try:
-        import pytest
-
         silence = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(silence, stream)
-        if mutant is not None:
-            sys.meta_path.insert(0, Changed(mutant))
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutants"]
-        # What was imported ahead of time, to be quick, needs no rewritten assertions.
-        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-        code = int(pytest.main([*options, *map(str, tests)]))
+        code = _tried(mutant, tests)
     finally:
         os._exit(code)
 
 
-def survives(mutant: Mutant, tests: Path) -> bool:
-    """The module's own tests are asked first: they notice most, and are quick. Then those of all that decides."""
-    own = _tests_of(mutant.module.rpartition(".")[2], tests)
-    if own and not passes(mutant, own):
-        return False
+def _tried(mutant: Mutant | None, tests: Path) -> int:
+    """The module's own tests are asked first: they notice most, and are quick. Then the others."""
+    import pytest
+
+    if mutant is not None:
+        sys.meta_path.insert(0, Changed(mutant))
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutants"]
+    # What was imported ahead of time, to be quick, needs no rewritten assertions.
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    own = _tests_of(mutant.module.rpartition(".")[2], tests) if mutant is not None else []
     others = [path for module in DECIDING for path in _tests_of(module, tests) if path not in own]
-    return not others or passes(mutant, others)
+    for files in (own, others):
+        code = int(pytest.main([*options, *map(str, files)])) if files else 0
+        if code:
+            return code
+    return 0
 
 
 def _tests_of(module: str, tests: Path) -> list[Path]:
@@ -282,13 +296,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warm_up()
     known = read_survivors(SURVIVORS)
     mutants = gather(SOURCES, PACKAGE, options.modules)
-    tests = [path for module in {*DECIDING, *options.modules} for path in _tests_of(module, TESTS)]
-    if not passes(None, tests):
+    if not all(run_all([None], TESTS)):
         print("The tests do not pass as they are; mend them first.")
         return 2
     began = time.monotonic()
-    with ThreadPoolExecutor(PARALLEL) as pool:
-        lived = list(pool.map(lambda mutant: survives(mutant, TESTS), mutants))
+    lived = run_all(mutants, TESTS)
     alive = {mutant.name: mutant for mutant, lives in zip(mutants, lived, strict=True) if lives}
     return report(mutants, alive, known, time.monotonic() - began)
 

@@ -1,5 +1,7 @@
-"""From one generation of the configuration to the rules that core reads. Pure; raises ConfigInvalid or BadInput."""
+"""From one generation of the configuration to the rules that core reads. Raises ConfigInvalid or BadInput; what is probably
+not meant is logged."""
 
+import logging
 import os
 from datetime import tzinfo
 from typing import TYPE_CHECKING
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from ostiary.assembly.config.agents import Binding as ConfiguredBinding
     from ostiary.assembly.config.conversation import Channel, Group, Reset
     from ostiary.assembly.config.schema import Config
+
+log = logging.getLogger("ostiary.policy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +62,9 @@ def compile_rules(
     agents = tuple(AgentEntry(id=agent.id, default=agent.default) for agent in config.agents.list)
     zone_name, zone = _zone(config.agents.defaults.user_timezone)
     defaults = config.agents.defaults
+    judge = judge_of(config, plugin_tools=plugin_tools, runtime=runtime)
+    for warning in judge.warnings:
+        log.warning("%s", warning)
     return Rules(
         generation=generation,
         agents=tuple(agent.id for agent in agents) or ("main",),
@@ -75,7 +82,7 @@ def compile_rules(
         send=_send(config),
         zone=zone,
         zone_name=zone_name,
-        judge=judge_of(config, plugin_tools=plugin_tools, runtime=runtime),
+        judge=judge,
         tool_limits=ToolLimits(result_chars=config.tools.result_max_bytes),
         drain_seconds=float(config.gateway.drain_seconds),
         file_chars=defaults.bootstrap_max_chars,

@@ -1,15 +1,16 @@
 """Every key about tools has its effect in the judge that is made of the configuration."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ostiary.assembly.config.load import understand
-from ostiary.assembly.policies import judge_of
+from ostiary.assembly.policies import judge_of, tool_rules
 from ostiary.assembly.postures import POSTURES
-from ostiary.contracts.errors import BadInput, ConfigInvalid, OstiaryError
+from ostiary.contracts.errors import ConfigInvalid, OstiaryError
 from ostiary.contracts.identity import Principal
 from ostiary.contracts.messages import Address, UserId
 from ostiary.contracts.tool import Effect, ToolSpec
@@ -200,8 +201,14 @@ def test_a_group_nobody_knows_is_refused_wherever_it_stands(config: dict[str, An
 
 
 def test_a_sender_is_not_known_by_a_name() -> None:
-    with pytest.raises(BadInput, match="no stable id"):
+    with pytest.raises(ConfigInvalid, match="toolsBySender"):
         judge(nested("channels/telegram/groups/100", {"toolsBySender": {"@ann": {"deny": ["exec"]}}}))
+
+
+def test_the_rules_themselves_refuse_to_leave_out_the_questions() -> None:
+    config = understand('{posture: "team"}', {}, source=Path("ostiary.json5")).config
+    with pytest.raises(ConfigInvalid, match=r"tools\.confirm"):
+        tool_rules(replace(config, tools=replace(config.tools, confirm="never")))
 
 
 def test_a_list_of_plugin_tools_alone_is_warned_about_and_takes_nothing_away() -> None:

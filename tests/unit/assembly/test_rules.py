@@ -167,3 +167,8 @@ def test_a_room_has_its_own_reset_and_without_one_that_of_groups(compiled: Compi
 def test_how_much_of_the_owners_files_is_shown_can_be_set(compiled: Compile) -> None:
     rules = compiled({"agents": {"defaults": {"bootstrapMaxChars": 123, "bootstrapTotalMaxChars": 456}}})
     assert (rules.file_chars, rules.files_chars) == (123, 456)
+
+
+def test_a_list_that_is_probably_not_meant_is_told_in_the_log(compiled: Compile, caplog: pytest.LogCaptureFixture) -> None:
+    compiled({"tools": {"allow": ["weather"]}}, plugin_tools=frozenset({"weather"}))
+    assert [record.name for record in caplog.records if "plugins alone" in record.getMessage()] == ["ostiary.policy"]

@@ -102,6 +102,10 @@ def _template(text: str, path: Path, reading: Reading) -> None:
 def _limits_of_postures(config: Config, reading: Reading) -> None:
     if config.tools.elevated.enabled and config.posture != "open":
         reading.refuse(("tools", "elevated", "enabled"), f'the posture "{config.posture}" has no elevated mode; only open has')
+    if config.tools.confirm == "never" and config.posture != "open":
+        reading.refuse(
+            ("tools", "confirm"), f'the posture "{config.posture}" asks before what cannot be taken back; only open may not'
+        )
     if config.posture not in ("team", "vault"):
         return
     places: list[tuple[Path, str]] = [(("agents", "defaults", "sandbox", "mode"), config.agents.defaults.sandbox.mode)]

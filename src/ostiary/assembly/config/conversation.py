@@ -8,6 +8,7 @@ from ostiary.assembly.config.tools import ToolLists
 
 QueueMode = Literal["collect", "followup", "steer", "steer-backlog", "interrupt"]
 ChatType = Literal["direct", "group", "channel", "thread"]
+STABLE_ID = r"(?!([Uu]ser)?[Nn]ame:|[Uu]ser:|@[^:]*$).*\S.*"
 Typing = Literal["never", "message", "thinking", "instant"]
 
 
@@ -137,7 +138,10 @@ class Group:
     allow_from: tuple[str, ...] | None = key(None, "Stable sender ids that are heard here; overrides groupAllowFrom.")
     tools: ToolLists = key(factory=ToolLists)
     tools_by_sender: Mapping[str, ToolLists] = key(
-        factory=dict, help="Rules for single senders, by stable id; * is everybody who is not named.", advanced=True
+        factory=dict,
+        help="Rules for single senders, by stable id, never by a name; * is everybody who is not named.",
+        advanced=True,
+        keys=STABLE_ID,
     )
     own: object = key(factory=dict, help="The channel's own keys.")
 
