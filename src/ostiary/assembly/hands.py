@@ -1,28 +1,39 @@
 """The assistant's hands: files, commands, the web. Everything they stand on is made here and given to them by ports."""
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anyio import create_task_group
+
+from ostiary.adapters.egress import Egress
 from ostiary.adapters.sandbox.ownership import unprivileged_user
 from ostiary.adapters.store.sqlite import SqliteStore
 from ostiary.adapters.tools.diffs import unified
 from ostiary.adapters.tools.shell import ExecRules, Processes, register_shell
+from ostiary.adapters.tools.web import LinkReader, Reader, register_web
 from ostiary.adapters.tools.writing import register_writing
 from ostiary.adapters.workspace import DocumentWorkspace
+from ostiary.assembly import web as web_config
 from ostiary.assembly.builtin import Host
+from ostiary.assembly.config.secret import SecretSource
 from ostiary.assembly.newest import Newest
+from ostiary.assembly.outlet import Outlet
 from ostiary.assembly.prompting import is_private_place
 from ostiary.contracts.clock import Clock, Ids
+from ostiary.contracts.content import UserPart
 from ostiary.contracts.errors import SandboxUnavailable
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.sandbox import Sandbox
+from ostiary.contracts.store import InboxItem
 from ostiary.core.agent.bootstrap import folder_of
+from ostiary.core.agent.links import links_in
 
 if TYPE_CHECKING:
+    from ostiary.adapters.browser import Browser
     from ostiary.adapters.sandbox.bubblewrap import Bubblewrap
     from ostiary.assembly.config.agents import Sandbox as SandboxConfig
 
@@ -32,28 +43,33 @@ WORKSPACES = Path("workspaces")
 SANDBOX = Path("sandbox")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hands:
-    """What has something running: a kill stops it."""
-
-    processes: Processes
-
-
 class RunningCommands:
-    """The commands under way, as a kill sees them."""
+    """The commands under way and the browser, as a kill sees them."""
 
     name = "processes"
 
-    def __init__(self, processes: Processes) -> None:
+    def __init__(self, processes: Processes, browser: "Browser | None") -> None:
         self._processes = processes
+        self._browser = browser
 
     async def stop_all(self, reason: str) -> int:
-        return await self._processes.end_all()
+        ended = self._browser is not None and self._browser.end(reason)
+        return await self._processes.end_all() + int(ended)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hands:
+    """`running` is what a kill stops. `attach` reads what a message points to. `outlet` knows what may be reached."""
+
+    running: RunningCommands
+    outlet: Outlet
+    attach: Callable[[InboxItem], Awaitable[tuple[UserPart, ...]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What the hands stand on. `protected` gives the reason why a path is kept from them, empty if it is not."""
+    """What the hands stand on. `protected` gives the reason why a path is kept from them, empty if it is not; `reveal` gives
+    a configured secret for one use."""
 
     host: Host
     home: Path
@@ -61,16 +77,27 @@ class Ground:
     newest: Newest
     clock: Clock
     ids: Ids
+    egress: Egress
+    environ: Mapping[str, str]
     protected: Callable[[str], str]
+    reveal: Callable[[SecretSource], str]
 
 
 @asynccontextmanager
 async def open_hands(ground: Ground) -> AsyncIterator[Hands]:
     """Add the tools that act to the host, and keep what they need until the house closes."""
     async with AsyncExitStack() as stack:
+        outlet = Outlet(ground.egress, ground.newest, ground.home)
         _add_writing(ground)
-        processes = await stack.enter_async_context(_shell(ground))
-        yield Hands(processes=processes)
+        reader = _add_web(ground, outlet)
+        processes = await stack.enter_async_context(_shell(ground, outlet))
+        browser = await stack.enter_async_context(_browser(ground, outlet))
+        group = await stack.enter_async_context(create_task_group())
+        group.start_soon(outlet.serve)
+        try:
+            yield Hands(running=RunningCommands(processes, browser), outlet=outlet, attach=_link_attacher(ground, outlet, reader))
+        finally:
+            group.cancel_scope.cancel()
 
 
 def _add_writing(ground: Ground) -> None:
@@ -84,8 +111,58 @@ def _add_writing(ground: Ground) -> None:
     )
 
 
+def _add_web(ground: Ground, outlet: Outlet) -> Reader:
+    tools, reader = ground.newest.live.current.config.tools, Reader()
+    register_web(
+        ground.host,
+        egress=ground.egress,
+        profile_of=outlet.profile_of,
+        clock=ground.clock,
+        reader=reader,
+        fetch=web_config.fetch_settings(tools.web.fetch),
+        search=web_config.search_settings(tools.web.search),
+        engines=web_config.engines(tools.web.search, ground.reveal, ground.environ),
+        max_bytes=tools.result_max_bytes,
+    )
+    return reader
+
+
+def _link_attacher(ground: Ground, outlet: Outlet, reader: Reader) -> Callable[[InboxItem], Awaitable[tuple[UserPart, ...]]]:
+    """The pages that the owner's message links to, as text nobody vouches for."""
+
+    async def attach(item: InboxItem) -> tuple[UserPart, ...]:
+        config = ground.newest.live.current.config
+        settings = web_config.link_settings(config.tools.web.links)
+        if settings is None or not item.principal.is_owner or item.untrusted_source or "://" not in item.message.text:
+            return ()
+        own = [f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]") for port in outlet.ports]
+        links = links_in(item.message.text, own_hosts=own, most=settings.max_links)
+        if not links:
+            return ()
+        return await LinkReader(outlet.profile_of, reader, settings).read(links, item.principal.role)
+
+    return attach
+
+
 @asynccontextmanager
-async def _shell(ground: Ground) -> AsyncIterator[Processes]:
+async def _browser(ground: Ground, outlet: Outlet) -> "AsyncIterator[Browser | None]":
+    config = ground.newest.live.current.config.browser
+    if not config.enabled:
+        yield None
+        return
+    from ostiary.adapters.browser import Limits, ProxyAddress, Settings, running_browser
+    from ostiary.adapters.tools.browsing import register_browser
+
+    limits = Limits(rooms=config.max_sessions, idle=float(config.idle_seconds), memory_bytes=config.memory_mb * 1024 * 1024)
+    settings = Settings(executable=config.executable_path, limits=limits)
+    proxy = ProxyAddress(url=f"unix:{outlet.path}")
+    async with running_browser(settings, proxy=proxy, refuses=outlet.refuses, clock=ground.clock) as browser:
+        register_browser(ground.host, pages=browser)
+        yield browser
+
+
+@asynccontextmanager
+async def _shell(ground: Ground, outlet: Outlet) -> AsyncIterator[Processes]:
     newest = ground.newest
 
     def sandbox_of(session: SessionKey) -> "SandboxConfig":
@@ -113,6 +190,7 @@ async def _shell(ground: Ground) -> AsyncIterator[Processes]:
             seconds=float(tools.exec.timeout_sec),
             background_seconds=tools.exec.background_ms / 1000,
             result_bytes=tools.result_max_bytes,
+            proxy_socket=outlet.socket,
         )
 
     register_shell(

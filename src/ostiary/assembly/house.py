@@ -24,7 +24,7 @@ from ostiary.assembly.config.watch import Live, watch
 from ostiary.assembly.control import ControlAtDesk, control_rules, engine_parts
 from ostiary.assembly.delivering import manner_of, renderer
 from ostiary.assembly.embedded import LazyEmbedded
-from ostiary.assembly.hands import Ground, Hands, RunningCommands, open_hands
+from ostiary.assembly.hands import Ground, Hands, open_hands
 from ostiary.assembly.house_commands import house_commands
 from ostiary.assembly.known import KnownSecrets
 from ostiary.assembly.machine import SortableIds, SystemClock
@@ -39,6 +39,7 @@ from ostiary.assembly.newest import (
     session_may_send,
     words_of,
 )
+from ostiary.assembly.outlet import Outlet
 from ostiary.assembly.prompting import HousePrompts, is_private_place
 from ostiary.assembly.prompts import load_templates
 from ostiary.assembly.recent import RecentSecrets
@@ -101,6 +102,7 @@ class House:
     control_desk: ControlAtDesk
     changes: Changes
     verdict: Verdicts
+    outlet: Outlet
 
     def token(self) -> str:
         """The bearer token as it was within the last second. Empty, which fits nobody, if it cannot be read."""
@@ -182,7 +184,18 @@ async def open_house(
         first_session = "none of these" if earlier else ""
         host = Host(channels=dict(channels or {}))
         ids = SortableIds()
-        ground = Ground(host=host, home=home, store=store, newest=newest, clock=clock, ids=ids, protected=guard.protected_path)
+        ground = Ground(
+            host=host,
+            home=home,
+            store=store,
+            newest=newest,
+            clock=clock,
+            ids=ids,
+            egress=egress,
+            environ=merged,
+            protected=guard.protected_path,
+            reveal=lambda source: resolve(source, merged, credentials).reveal(),
+        )
         hands = await stack.enter_async_context(open_hands(ground))
         house = _build(ground, merged, credentials, first_session, sources, circumstances, hands, guard)
         await stack.enter_async_context(house.engine.running())
@@ -272,6 +285,7 @@ def _build(
         reset_reason=lambda item, last: reset_reason(newest.rules, item, last, clock.now()),
         generation=lambda: newest.rules.generation,
         words=lambda item, previous: words_of(newest, item, previous, pushes),
+        attach=hands.attach,
     )
     engine = Supervisor(
         store=store,
@@ -288,7 +302,7 @@ def _build(
         value=store.value,
         clock=clock,
         rules=lambda: control_rules(newest.live.current.config),
-        parts=lambda: engine_parts(lanes, delivery, processes=(RunningCommands(hands.processes),)),
+        parts=lambda: engine_parts(lanes, delivery, processes=(hands.running,)),
         is_busy=lambda: lanes.running > 0,
         has_questions=lambda: bool(approvals.pending),
         tools=lambda: tuple(host.tools),
@@ -349,6 +363,7 @@ def _build(
         control_desk=desk,
         changes=changes,
         verdict=verdict,
+        outlet=hands.outlet,
     )
 
 

@@ -94,6 +94,21 @@ class DownChannel(MemoryChannel):
         return await super().send(message)
 
 
+class DeafChannel(MemoryChannel):
+    """A send of it cannot be cut off."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = anyio.Event()
+        self.released = anyio.Event()
+
+    async def send(self, message: OutboundMessage) -> Receipt:
+        self.begun.set()
+        with anyio.CancelScope(shield=True):
+            await self.released.wait()
+        return await super().send(message)
+
+
 async def test_asleep_it_hears_its_owners_wake_and_then_serves(
     house: OpenHouse, channel: MemoryChannel, clock: ManualClock
 ) -> None:
@@ -182,3 +197,36 @@ async def test_a_process_that_died_in_the_middle_of_a_kill_revives_nothing(
         pending = await engine._store.pending()
         assert (pending.inbox, pending.turns, pending.outbox) == ((), (), ())
     assert (model.requests, channel.sent) == ([], [])
+
+
+async def test_after_waking_every_conversation_is_answered_again(house: OpenHouse, clock: ManualClock) -> None:
+    """Also one that stood in line for a slot when the kill came."""
+    owned = Owned(clock, AWAKE)
+    asked, never = anyio.Event(), anyio.Event()
+
+    def hang(request: object) -> object:
+        asked.set()
+        return say("lost").after(never)
+
+    other = SessionKey("main", "api:other")
+    async with house(model=ScriptedModel([hang, say("here")]), caps={"main": 1}, **owned.parts()) as engine:
+        await owned.at_the_page("first", 1)
+        await asked.wait()
+        await owned.at_the_page("second", 2, other)
+        await owned.at_the_page("/kill", 3)
+        await owned.at_the_page("/wake", 4)
+        accepted = await owned.at_the_page("third", 5, other)
+        with anyio.fail_after(5):
+            assert (await engine.outcome(accepted.item)).text == "here"
+
+
+async def test_a_channel_that_takes_no_notice_keeps_nothing_in_the_outbox(house: OpenHouse, clock: ManualClock) -> None:
+    deaf, owned = DeafChannel(), Owned(clock, AWAKE)
+    async with house(model=ScriptedModel([]), channels={"memory": deaf}, **owned.parts()) as engine:
+        await deaf.say("/help")
+        await deaf.begun.wait()
+        await deaf.say("/version")
+        assert owned.control is not None
+        assert (await owned.control.kill(OWNER, "/kill")).sends == 2
+        assert (await engine._store.pending()).outbox == ()
+        deaf.released.set()

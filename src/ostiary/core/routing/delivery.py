@@ -33,6 +33,8 @@ from ostiary.core.sessions.session import Session, Turn
 
 log = logging.getLogger("ostiary.delivery")
 
+CUT_OFF_SECONDS = 0.3
+
 # Channel and Markdown to the messages of that channel; None: it takes Markdown as it is.
 Render = Callable[[str, str], list[Rendered] | None]
 
@@ -209,6 +211,9 @@ class Delivery:
                 while queue:
                     self._sending.add(address)
                     again = await self._deliver(queue[0])
+                    if self._queues.get(address) is not queue:
+                        # Called off, by a send that could not be cut off.
+                        return
                     if again is None:
                         queue.popleft()
                     else:
@@ -228,8 +233,10 @@ class Delivery:
         self._queues = {}
         for worker in workers:
             worker.scope.cancel()
-        for worker in workers:
-            await worker.gone.wait()
+        # One that takes no notice does not keep the others' messages from being called off.
+        with anyio.move_on_after(CUT_OFF_SECONDS):
+            for worker in workers:
+                await worker.gone.wait()
         rows = [row for _, queue in queues for row in queue]
         marks = [
             MarkOutbox(key=row.message.key, state="cancelled", attempts=row.attempts, next_at=row.next_at, error=reason[:500])

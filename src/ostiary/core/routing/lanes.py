@@ -143,6 +143,8 @@ class Lanes:
         Raises Busy, AlreadyAccepted, StoreError."""
         if self._draining and not item.id:
             raise Busy("the gateway is stopping", hint="Send it again in a moment.")
+        if not self.may_begin() and not item.id:
+            raise Busy("everything was stopped by /kill", hint="/wake starts it again.")
         seat = self._seat(item.session)
         writes = list(also)
         victim = self._victim(seat, rules)
@@ -213,6 +215,9 @@ class Lanes:
         """Put the seat in line for a slot if it has something to run and nothing holds it back."""
         if self._group is None or seat.lined_up or seat.job is not None or self._draining:
             return
+        if not self.may_begin():
+            self._let_go(seat)
+            return
         if seat.parked or not (seat.resume or seat.waiting):
             seat.since = None
             self._let_go(seat)
@@ -240,8 +245,14 @@ class Lanes:
 
     def _pump(self, lane: str) -> None:
         line = self._line.get(lane)
+        if not self.may_begin():
+            # Nobody stands in line in a house that is shut down; who speaks after its waking lines up anew.
+            while line:
+                seat = line.popleft()
+                seat.lined_up = False
+                self._let_go(seat)
         cap = self._caps().of(lane)
-        while line and self._running.get(lane, 0) < cap and self._group is not None and not self._draining and self.may_begin():
+        while line and self._running.get(lane, 0) < cap and self._group is not None and not self._draining:
             seat = line.popleft()
             seat.lined_up = False
             if seat.resume or seat.waiting:

@@ -11,7 +11,8 @@ from ostiary.adapters.egress import Egress, Judge
 from ostiary.adapters.tools.web.providers import choose
 from ostiary.assembly.config.load import understand
 from ostiary.assembly.config.secret import CredentialReference, SecretSource
-from ostiary.assembly.config.web import Web, egress_rules, engines, fetch_settings, link_settings, search_settings
+from ostiary.assembly.config.web import Web
+from ostiary.assembly.web import egress_rules, engines, fetch_settings, link_settings, search_settings
 from ostiary.contracts.errors import ConfigInvalid
 
 
