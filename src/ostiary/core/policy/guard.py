@@ -12,8 +12,8 @@ from ostiary.core.policy.secret_commands import secret_command
 NAME = "guard"
 
 _PATHS = frozenset(
-    "path paths file files filename file_path filepath filenames cwd dir directory folder source src destination dest target"
-    " old_path new_path from_path to_path root uri".split()
+    {"path", "paths", "file", "files", "filename", "filenames", "file_path", "filepath", "cwd", "dir", "directory", "folder"}
+    | {"source", "src", "destination", "dest", "target", "old_path", "new_path", "from_path", "to_path", "root", "uri"}
 )
 _GLOBS = frozenset({"glob", "include", "pattern"})
 _COMMANDS = frozenset({"command", "cmd", "script", "data", "input", "code"})

@@ -69,6 +69,7 @@ _KEY_ENDINGS = frozenset(
         "htpasswd",
     ]
 )
+_OFTEN_PUBLIC = frozenset({"pem", "key", "asc", "gpg"})
 # What is published: certificates and public halves.
 _PUBLIC = re.compile(r"(?:^|[^a-z])(?:pub|public|cert|certs|certificate|ca|cacert|chain|fullchain|bundle|csr|crt)(?:[^a-z]|$)")
 _EXAMPLES = frozenset(["example", "sample", "template", "dist", "defaults", "default", "schema", "tpl"])
@@ -182,6 +183,7 @@ _ENVIRONMENT = re.compile(r"(?:.*\.)?env(?:rc|\..*|-.*|_.*)?", re.DOTALL)
 _PROCESS = re.compile(r"/proc/[^/]+/(?:environ|mem|maps|cmdline|auxv|fd(?:/.*)?|root(?:/.*)?)")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _GLOB = frozenset("*?[")
+_BRACKETS = re.compile(r"\[[^\]]*\]")
 _LONGEST = 4096
 _SPELLED_OUT = (
     ".env",
@@ -216,7 +218,7 @@ def protected_path(path: str, *, state: Sequence[str] = (), is_folder: bool = Fa
 
 def protected_glob(pattern: str) -> str:
     """The same of a name with wild cards, for those that can only mean a few files: `.en*` means .env."""
-    literal = [letter for letter in pattern if letter not in "*?[]"]
+    literal = _BRACKETS.sub("", pattern).replace("*", "").replace("?", "")
     if not _GLOB & set(pattern) or len(literal) < 2:
         return ""
     matcher = re.compile(translate(pattern.removeprefix("~/").removeprefix("./").casefold()))
@@ -235,7 +237,12 @@ def _judged(shown: str, steps: tuple[str, ...], is_folder: bool, by_mention: boo
     stem, _, ending = name.rpartition(".")
     if _is_environment(name):
         return f"{name} holds an environment, and so keys"
-    if ending in _KEY_ENDINGS and stem and not _PUBLIC.search(stem) and not (ending in ("asc", "gpg") and "key" not in stem):
+    if (
+        ending in _KEY_ENDINGS
+        and stem
+        and not (ending in _OFTEN_PUBLIC and _PUBLIC.search(stem))
+        and not (ending in ("asc", "gpg") and "key" not in stem)
+    ):
         return f"{name} is a key, a login or a store of them"
     if name.startswith(("id_rsa", "id_ed25519", "id_ecdsa", "id_dsa")) and ending != "pub":
         return f"{name} is a private key"

@@ -33,11 +33,12 @@ _EXAMPLES = (
     ),
     *(b"00000000", b"11111111", b"abcdefghij", b"&lt;"),
 )
+_EXAMPLE = re.compile(b"|".join(map(re.escape, _EXAMPLES)))
 _PIECES = re.compile(rb"[A-Za-z0-9]+")
 _CLASSES = bytes(
     (b"l"[0] if 97 <= c <= 122 else b"u"[0] if 65 <= c <= 90 else b"d"[0] if 48 <= c <= 57 else b"s"[0]) for c in range(256)
 )
-_NUMBERED_WORD = re.compile(rb"[A-Za-z]+[0-9]{1,4}|v?[0-9]+|[A-Za-z]+")
+_NUMBERED_WORD = re.compile(rb"[A-Za-z]+[0-9]{1,4}|v?[0-9]+")
 _CAPITALS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 LONG_RUN: Final = 16
 _SHORTEST_RANDOM = 8
@@ -76,8 +77,7 @@ def _from_start(prefix: bytes, rest: bytes) -> bytes:
 
 
 def is_no_example(found: bytes) -> bool:
-    lowered = found.lower()
-    return not any(word in lowered for word in _EXAMPLES)
+    return _EXAMPLE.search(found.lower()) is None
 
 
 def is_random(found: bytes) -> bool:
@@ -97,14 +97,14 @@ def _is_drawn(piece: bytes) -> bool:
     """One run of letters and digits. Words, camel case, version numbers and dates are not; hex and base62 are.
 
     Cut where capitals and digits begin, names give syllables of some length and drawn text mostly short ones."""
-    if len(piece) < 6 or _NUMBERED_WORD.fullmatch(piece):
+    if len(piece) < 6:
         return False
     classes = piece.translate(_CLASSES)
     digits = classes.count(b"d")
-    if digits == len(piece):
-        return False
     if not digits:
         return _is_mixed_case(piece, classes)
+    if _NUMBERED_WORD.fullmatch(piece):
+        return False
     if 3 * len(_CAPITALS.findall(piece)) > len(piece) and len(piece) >= 8:
         return True
     changes = sum(a != b for a, b in pairwise(classes))
@@ -115,7 +115,7 @@ def _is_mixed_case(piece: bytes, classes: bytes) -> bool:
     """Letters alone: cut at the capitals, names give syllables of some length, drawn letters mostly single ones."""
     if len(piece) < 16 or b"u" not in classes or b"l" not in classes:
         return False
-    return 2.6 * len(_CAPITALS.findall(piece)) >= len(piece)
+    return 3.2 * len(_CAPITALS.findall(piece)) >= len(piece)
 
 
 def is_password(found: bytes) -> bool:
@@ -202,7 +202,7 @@ AFTER_PREFIX: Final = rb"[_-][A-Za-z0-9_-]{20,512}+"
 
 _TOKEN_VALUE = rb"(?=[A-Za-z_.~+/:-]{0,40}+[0-9=])(?P<secret>[A-Za-z0-9_.~+/=:-]{8,4096}+)"
 # Between a name and its value: the rest of the name, quotes, brackets, spaces, one sign of assignment.
-_GOES_ON = rb"(?P<rest>[a-z0-9_-]{0,14}+)['\"`\]]{0,2}+[ \t]{0,3}+(?:=>|:=|={1,2}|:)[ \t]{0,3}+(?:[a-z]{0,2}['\"`])?"
+_GOES_ON = rb"(?>(?P<rest>[a-z0-9_-]{0,14}+)['\"`\]]{0,2}+[ \t]{0,3}+(?:=>|:=|={1,2}|:)[ \t]{0,3}+(?:[a-z]{0,2}+['\"`])?)"
 # A digit soon, or many letters: what has neither was written by a person and is no secret.
 _VALUE = rb"(?=[^\s\"'`,;<>(){}\[\]0-9]{0,23}+[0-9]|[A-Za-z+/]{24})(?P<secret>[^\s\"'`,;<>(){}\[\]]{6,256}+)"
 # A name that goes on like this tells about a secret and does not hold one.
@@ -236,12 +236,14 @@ SHAPES: Final[tuple[Shape, ...]] = (
     Shape(
         kind="slack",
         anchor=b"hooks.slack.com/",
+        in_run=False,
         source=rb"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9_/]{24,128}+)",
         accept=is_no_example,
     ),
     Shape(
         kind="discord",
         anchor=b"/api/webhooks/",
+        in_run=False,
         source=rb"/api/webhooks/(?P<secret>[0-9]{15,22}+/[A-Za-z0-9_-]{40,100}+)",
         accept=is_no_example,
     ),
@@ -270,7 +272,7 @@ SHAPES: Final[tuple[Shape, ...]] = (
         kind="private-key",
         anchor=b"-----BEGIN ",
         in_run=False,
-        source=rb"-----BEGIN (?:[A-Z0-9]{2,12}+ ){0,3}+PRIVATE KEY(?: BLOCK)?-----"
+        source=rb"-----BEGIN (?:(?!PRIVATE)[A-Z0-9]{2,12}+ ){0,3}+PRIVATE KEY(?: BLOCK)?-----"
         rb"(?=(?:\s|\\+[nr]|[|>\"'])*+(?:[A-Z][A-Za-z-]{2,20}+: ?[^\n\\]{0,90}+(?:\s|\\+[nr])++){0,4}+[A-Za-z0-9+/=]{16})"
         rb"(?:(?:[^-]|-(?!----)){0,32768}+-----END [A-Z0-9 ]{8,40}+-----"
         rb"|(?:[A-Za-z0-9+/=]{16,}+|(?:\s|\\+[nr])++(?=[A-Za-z0-9+/=]{16})|(?:[A-Z][A-Za-z-]{2,20}+: ?[^\n\\]{0,90}+))*+)",
@@ -286,7 +288,7 @@ SHAPES: Final[tuple[Shape, ...]] = (
         kind="url-password",
         anchor=b"://",
         in_run=False,
-        source=rb"://[^\s/:@\"'<>`]{0,80}+:(?P<secret>[^\s/@\"'<>`]{1,256}+)@",
+        source=rb"://[^\s/:@\"'<>`\[\]]{0,80}+:(?P<secret>[^\s/@\"'<>`]{1,256}+)@",
         accept=is_url_password,
     ),
     Shape(

@@ -279,6 +279,7 @@ _HOLD = 8192
 _HOLD_KEY = 40_000
 _CONTEXT = 120
 _KEY_BEGINS = "-----BEGIN "
+_KEY_ENDS = re.compile("-----END [^-]{1,40}+-----")
 _OPEN = re.compile(
     r"(?i:passw(?:or)?d|passphrase|pwd|secret|token|key|authorization|bearer)[\w-]{0,16}+[\"'`\]]{0,2}+\s{0,3}+"
     r"(?:(?:=>|:=|={1,2}|:)\s{0,3}+)?[\"'`]?(?:(?i:basic|bearer|token|apikey|api-key|digest|key)\s{0,3}+)?\Z"
@@ -317,11 +318,15 @@ class Stream:
         if cut:
             opened = _OPEN.search(text, max(0, cut - _CONTEXT), cut)
             if opened is not None:
-                cut = opened.start()
+                # The name's own beginning decides too what it is the name of.
+                cut = _word_start(text, opened.start())
         begins = text.rfind(_KEY_BEGINS)
-        if begins >= 0 and len(text) - begins < _HOLD_KEY and _is_open_key(text[begins:]):
-            cut = min(cut, begins)
+        if 0 <= begins < cut and len(text) - begins < _HOLD_KEY and cut < _key_end(text, begins):
+            cut = begins
         for form in self._guard.spaced_forms():
+            place = text.rfind(form)
+            if 0 <= place < cut < place + len(form):
+                cut = place
             cut = min(cut, len(text) - _overlap(text, form))
         return cut
 
@@ -334,8 +339,18 @@ class Stream:
         return cut if cut > 0 or len(self._held) < 2 * _HOLD else len(self._held)
 
 
-def _is_open_key(text: str) -> bool:
-    return "-----END " not in text and (len(text) < 60 or "PRIVATE KEY" in text[:60])
+def _word_start(text: str, place: int) -> int:
+    while place > 0 and not text[place - 1].isspace():
+        place -= 1
+    return place
+
+
+def _key_end(text: str, begins: int) -> int:
+    """Where the private key that begins here is over; beyond the text while it is not. Other blocks are over at once."""
+    if len(text) - begins >= 60 and "PRIVATE KEY" not in text[begins : begins + 60]:
+        return begins
+    ends = _KEY_ENDS.search(text, begins)
+    return len(text) + 1 if ends is None else ends.end()
 
 
 def _overlap(text: str, form: str) -> int:
