@@ -4,7 +4,6 @@ Only warnings: a plugin may bring a protocol, and only a server knows which mode
 """
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from ostiary.assembly.config.agents import ModelSetting
 from ostiary.assembly.config.parse import Reading
@@ -49,15 +48,18 @@ def _missing(config: Config, text: str) -> str:
     shipped = builtin_providers() if config.models.mode == "merge" else {EMBEDDED: builtin_providers()[EMBEDDED]}
     configured = {canonical(each): provider for each, provider in config.models.providers.items()}
     if name not in shipped and name not in configured:
-        close = get_close_matches(name, [*shipped, *configured], n=1)
-        meant = f'; did you mean "{close[0]}"?' if close else ""
-        return f'there is no provider "{written[:60]}"{meant}'
+        return f'there is no provider "{written[:60]}"{_meant(name, [*shipped, *configured], 0.6)}'
     own = [each.id for each in configured[name].models] if name in configured else []
     known = [*own, *(each.id for each in shipped[name].models)] if name in shipped else own
     if model in known or not known:
         return ""
-    close = get_close_matches(model, known, n=1, cutoff=0.85)
-    if name in shipped and not close:
-        # Providers bring out models faster than we list them.
-        return ""
-    return f'{name} lists no model "{model[:80]}"' + (f'; did you mean "{close[0]}"?' if close else "")
+    meant = _meant(model, known, 0.85)
+    # Providers bring out models faster than we list them.
+    return f'{name} lists no model "{model[:80]}"{meant}' if meant or name not in shipped else ""
+
+
+def _meant(word: str, known: list[str], likeness: float) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, known, n=1, cutoff=likeness)
+    return f'; did you mean "{close[0]}"?' if close else ""
