@@ -15,7 +15,7 @@ def check_models(config: Config, reading: Reading) -> None:
     named = list(_named(config))
     if not named and not config.models.providers:
         return
-    from ostiary.adapters.models.wires import APIS, LONG_TAIL
+    from ostiary.adapters.models.apis import APIS, LONG_TAIL
 
     for name, provider in config.models.providers.items():
         if provider.api and provider.api not in APIS and not provider.api.startswith(LONG_TAIL):

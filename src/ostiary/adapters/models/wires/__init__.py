@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ostiary.adapters.models.apis import APIS, LONG_TAIL
 from ostiary.adapters.models.wires.wire import Compat, Endpoint, Facts, ListedModel, Wire
 from ostiary.contracts.errors import EgressRefused, ModelMisconfigured
 
@@ -12,9 +13,6 @@ if TYPE_CHECKING:
     from ostiary.adapters.egress import Egress, Limits
 
 __all__ = ["APIS", "LONG_TAIL", "Compat", "Endpoint", "Facts", "ListedModel", "Wire", "make_wire"]
-
-APIS = ("openai-completions", "openai-responses", "anthropic-messages", "google-generative-ai", "ollama")
-LONG_TAIL = "pydantic-ai:"
 
 
 def make_wire(
