@@ -36,6 +36,7 @@ DECIDING = (
     "places",
     "recipients",
     "rules",
+    "seen",
     "taint",
     "verdict",
     "words",
