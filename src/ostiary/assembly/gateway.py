@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import anyio
-import anyio.to_thread
 
 from ostiary import __version__
 from ostiary.adapters.models.providers import EMBEDDED
@@ -75,6 +75,7 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
                 def ready(url: str) -> None:
                     run.announce(url, str(certificate.certificate) if certificate is not None else "")
                     entrance.place.url = url
+                    house.outlet.ports.add(urlsplit(url).port or 0)
                     log.info("version %s listens at %s", __version__, url)
                     on_ready(url)
                     group.start_soon(entrance.socket.run)
@@ -111,14 +112,10 @@ def _certificate(home: Path, house: House) -> "Certificate | None":
 
 async def _warm_up(house: House, on_progress: Progress | None) -> None:
     """What the first turn will need, while nobody waits for it."""
-    from ostiary.adapters.egress import preload
-
     try:
         primary = house.catalogue.choose(house.newest.rules.default_agent).primary
         if primary.provider == EMBEDDED:
             await house.embedded.ensure_weights(on_progress or _log_progress())
-        else:
-            await anyio.to_thread.run_sync(preload)
     except OstiaryError as error:
         log.warning("%s %s", error, error.hint)
 

@@ -11,12 +11,14 @@ from anyio import create_task_group
 from ostiary.adapters.egress import Egress
 from ostiary.adapters.sandbox.ownership import unprivileged_user
 from ostiary.adapters.store.sqlite import SqliteStore
+from ostiary.adapters.tools.browsing import register_browser
 from ostiary.adapters.tools.diffs import unified
 from ostiary.adapters.tools.shell import ExecRules, Processes, register_shell
 from ostiary.adapters.tools.web import LinkReader, Reader, register_web
 from ostiary.adapters.tools.writing import register_writing
 from ostiary.adapters.workspace import DocumentWorkspace
 from ostiary.assembly import web as web_config
+from ostiary.assembly.browsing import LazyBrowser
 from ostiary.assembly.builtin import Host
 from ostiary.assembly.config.secret import SecretSource
 from ostiary.assembly.newest import Newest
@@ -33,7 +35,6 @@ from ostiary.core.agent.bootstrap import folder_of
 from ostiary.core.agent.links import links_in
 
 if TYPE_CHECKING:
-    from ostiary.adapters.browser import Browser
     from ostiary.adapters.sandbox.bubblewrap import Bubblewrap
     from ostiary.assembly.config.agents import Sandbox as SandboxConfig
 
@@ -48,7 +49,7 @@ class RunningCommands:
 
     name = "processes"
 
-    def __init__(self, processes: Processes, browser: "Browser | None") -> None:
+    def __init__(self, processes: Processes, browser: LazyBrowser | None) -> None:
         self._processes = processes
         self._browser = browser
 
@@ -91,9 +92,11 @@ async def open_hands(ground: Ground) -> AsyncIterator[Hands]:
         _add_writing(ground)
         reader = _add_web(ground, outlet)
         processes = await stack.enter_async_context(_shell(ground, outlet))
-        browser = await stack.enter_async_context(_browser(ground, outlet))
+        browser = _browser(ground, outlet)
         group = await stack.enter_async_context(create_task_group())
         group.start_soon(outlet.serve)
+        if browser is not None:
+            group.start_soon(browser.hold)
         try:
             yield Hands(running=RunningCommands(processes, browser), outlet=outlet, attach=_link_attacher(ground, outlet, reader))
         finally:
@@ -144,21 +147,13 @@ def _link_attacher(ground: Ground, outlet: Outlet, reader: Reader) -> Callable[[
     return attach
 
 
-@asynccontextmanager
-async def _browser(ground: Ground, outlet: Outlet) -> "AsyncIterator[Browser | None]":
+def _browser(ground: Ground, outlet: Outlet) -> LazyBrowser | None:
     config = ground.newest.live.current.config.browser
     if not config.enabled:
-        yield None
-        return
-    from ostiary.adapters.browser import Limits, ProxyAddress, Settings, running_browser
-    from ostiary.adapters.tools.browsing import register_browser
-
-    limits = Limits(rooms=config.max_sessions, idle=float(config.idle_seconds), memory_bytes=config.memory_mb * 1024 * 1024)
-    settings = Settings(executable=config.executable_path, limits=limits)
-    proxy = ProxyAddress(url=f"unix:{outlet.path}")
-    async with running_browser(settings, proxy=proxy, refuses=outlet.refuses, clock=ground.clock) as browser:
-        register_browser(ground.host, pages=browser)
-        yield browser
+        return None
+    browser = LazyBrowser(config, outlet, ground.clock)
+    register_browser(ground.host, pages=browser)
+    return browser
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@
 """
 
 from ostiary.adapters.egress.agent import AgentProfile, Fetched
-from ostiary.adapters.egress.client import ConfiguredOrigin, Egress, Exchange, preload
+from ostiary.adapters.egress.client import ConfiguredOrigin, Egress, Exchange
 from ostiary.adapters.egress.errors import EgressFailed
 from ostiary.adapters.egress.judge import EgressRules, Judge
 from ostiary.adapters.egress.limits import FetchLimits, Limits
@@ -24,5 +24,4 @@ __all__ = [
     "Judge",
     "Limits",
     "is_own",
-    "preload",
 ]

@@ -25,11 +25,6 @@ _DEFAULT_LIMITS = Limits()
 _KNOWN_URLS = 256
 
 
-def preload() -> None:
-    """Import the HTTP library. It takes a tenth of a second, so a process that has just begun to listen does it in a thread."""
-    import ostiary.adapters.egress.transport  # noqa: F401
-
-
 class Egress:
     """Open for the life of the process: `async with Egress() as egress`. Leaving closes every pooled connection.
 
