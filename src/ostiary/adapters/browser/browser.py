@@ -3,16 +3,20 @@
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
 
 from ostiary.adapters.browser.process import BrowserProcess
-from ostiary.adapters.browser.records import Bound, Element, Order, ProxyAddress, Settings, View
+from ostiary.adapters.browser.outline import clean
+from ostiary.adapters.browser.records import PAGE_BYTES, Bound, Element, Order, ProxyAddress, Settings, View
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import Busy, ToolError
 from ostiary.contracts.identity import Principal, SessionKey
+
+_NOTHING = "No page is open; open one first."
 
 Refuses = Callable[[str, Principal], Awaitable[str]]
 """Why this principal may not ask for this URL; empty if it may."""
@@ -46,17 +50,19 @@ class Browser:
         if order.act == "close":
             if self._rooms.pop(room, None) is None or not self.is_running:
                 return View(notes=("No page was open.",))
-        elif order.act == "open" or self.is_running:
+        elif order.act == "open":
             await self._enter(room, principal)
+        elif room not in self._rooms:
+            raise ToolError(_NOTHING)
         frame = {name: getattr(order, name) for name in ("act", "url", "ref", "text", "submit", "page")}
-        return _view(await self._ask(room, frame, may_start=order.act == "open"))
+        return _view(await self._ask(room, frame, may_start=order.act == "open"), self._settings.limits.image_bytes)
 
     async def look(self, session: SessionKey, principal: Principal, ref: str) -> Bound:
         """What `ref` is right now. Raises ToolError."""
         room = _room(session, principal)
         seen = await self._ask(room, {"act": "look", "ref": ref}, may_start=False)
-        element = Element(role=str(seen["role"]), name=str(seen["name"]), target=str(seen["target"]))
-        return Bound(url=str(seen["url"]), element=element)
+        role, name, target, url = (clean(str(seen.get(key, "")), 4000) for key in ("role", "name", "target", "url"))
+        return Bound(url=url, element=Element(role=role, name=name, target=target))
 
     def end(self, reason: str = "the browser was ended") -> bool:
         """At once, with every page; tells whether there was anything to end."""
@@ -84,7 +90,7 @@ class Browser:
     async def _ask(self, room: str, frame: dict[str, Any], *, may_start: bool) -> dict[str, Any]:
         process = await self._running(may_start=may_start)
         if process is None:
-            raise ToolError("No page is open; open one first.")
+            raise ToolError(_NOTHING)
         try:
             return dict(await process.ask({**frame, "room": room}))
         finally:
@@ -101,8 +107,7 @@ class Browser:
                 return None
             process = await BrowserProcess.start(self._settings, self._proxy)
             self._process = process
-            self._group.start_soon(process.live, self._judge)
-            self._group.start_soon(self._end_when_idle, process)
+            self._group.start_soon(process.live, self._judge, partial(self._end_when_idle, process))
             return process
 
     async def _judge(self, room: str, url: str) -> str:
@@ -131,7 +136,6 @@ async def running_browser(settings: Settings, *, proxy: ProxyAddress, refuses: R
             yield browser
         finally:
             browser.end("the house is closing")
-            group.cancel_scope.cancel()
 
 
 def _room(session: SessionKey, principal: Principal) -> str:
@@ -139,15 +143,22 @@ def _room(session: SessionKey, principal: Principal) -> str:
     return f"{session}|{principal.role}"
 
 
-def _view(seen: dict[str, Any]) -> View:
-    return View(
-        url=str(seen.get("url", "")),
-        title=str(seen.get("title", "")),
-        text=str(seen.get("text", "")),
-        page=int(seen.get("page", 1)),
-        pages=int(seen.get("pages", 1)),
-        tabs=int(seen.get("tabs", 0)),
-        notes=tuple(str(note) for note in seen.get("notes", ())),
-        image=base64.b64decode(seen.get("image", "")),
-        media_type=str(seen.get("media_type", "")),
-    )
+def _view(seen: dict[str, Any], image_bytes: int) -> View:
+    """What is behind the fence may have been taken over by a page: sizes and shapes are checked once more."""
+    try:
+        image = base64.b64decode(seen.get("image", ""))
+        if len(image) > image_bytes:
+            raise ToolError("The picture is larger than may be kept.")
+        return View(
+            url=clean(str(seen.get("url", "")), 4000),
+            title=clean(str(seen.get("title", "")), 200),
+            text=str(seen.get("text", ""))[: 2 * PAGE_BYTES],
+            page=int(seen.get("page", 1)),
+            pages=int(seen.get("pages", 1)),
+            tabs=int(seen.get("tabs", 0)),
+            notes=tuple(clean(str(note), 300) for note in seen.get("notes", ())[:20]),
+            image=image,
+            media_type="image/jpeg" if image else "",
+        )
+    except (ValueError, TypeError):
+        raise ToolError("The browser answered with nonsense; open the page again.") from None

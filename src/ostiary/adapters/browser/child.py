@@ -77,7 +77,7 @@ class _House:
     async def serve(self) -> None:
         """Raises BadFrame when the gateway is gone."""
         async with anyio.create_task_group() as group:
-            group.start_soon(keep_within, self._limits.memory_bytes, self._memory_ended)
+            group.start_soon(keep_within, self._limits.memory_bytes)
             while True:
                 frame = await self._hear(group)
                 if "verdict" in frame:
@@ -150,10 +150,6 @@ class _House:
             return reasons[0]
 
         return refuses
-
-    def _memory_ended(self) -> None:
-        for room in self._rooms.values():
-            room.note("A page took more memory than there is for the browser and was ended.")
 
 
 def _nobody(reason: str) -> None:

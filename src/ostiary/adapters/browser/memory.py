@@ -4,7 +4,6 @@ import contextlib
 import os
 import resource
 import signal
-from collections.abc import Callable
 
 import anyio
 
@@ -45,13 +44,12 @@ def too_greedy(processes: list[Held], most: int) -> Held | None:
     return max((each for each in processes if each.is_renderer), key=lambda each: each.size, default=None)
 
 
-async def keep_within(most: int, on_ended: Callable[[], None]) -> None:
-    """Until cancelled. `on_ended` is told of each renderer that was ended."""
+async def keep_within(most: int) -> None:
+    """Until cancelled. A renderer that is ended is a crash to whoever uses its page."""
     while True:
         await anyio.sleep(_EVERY)
         greedy = too_greedy(held(), most)
         if greedy is not None:
-            on_ended()
             with contextlib.suppress(ProcessLookupError):
                 os.kill(greedy.pid, signal.SIGKILL)
 

@@ -3,10 +3,11 @@
 import contextlib
 import dataclasses
 import os
+import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from itertools import count
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from anyio.abc import Process, UNIXSocketStream
 from ostiary.adapters.browser.chromium import require_parts
 from ostiary.adapters.browser.fence import environment, fenced
 from ostiary.adapters.browser.frames import BadFrame, Frame, Line
+from ostiary.adapters.browser.outline import clean
 from ostiary.adapters.browser.records import ProxyAddress, Settings
 from ostiary.adapters.browser.relay import relay
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
@@ -28,6 +30,7 @@ _KILL_SECONDS = 5.0
 _GRACE = 15.0
 _MAX_JUDGED = 256
 _STDERR = 4000
+_MAX_SAID = 2000
 _NAMESPACES = "Allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap)."
 
 
@@ -67,31 +70,39 @@ class BrowserProcess:
         chromium = require_parts(settings.executable)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
-            process = await _spawn(settings, str(chromium), theirs)
+            try:
+                process = await _spawn(settings, str(chromium), theirs)
+            except BaseException:
+                ours.close()
+                raise
         stream = await UNIXSocketStream.from_socket(ours)
         line = Line(stream)
         limits = settings.limits
         credential = {"username": proxy.username, "password": proxy.password} if proxy.username else {}
+        fds: list[int] = []
         try:
             with anyio.fail_after(limits.start + _GRACE):
                 facts = {"executable": str(chromium), "limits": dataclasses.asdict(limits), "credential": credential}
                 await line.say(facts)
                 _, fds = await stream.receive_fds(1, 1)
-                browser = cls(process, line, socket.socket(fileno=fds[0]), settings, proxy)
-                async with anyio.create_task_group() as group:
-                    group.start_soon(relay, browser._listener.dup(), proxy)
-                    first = await line.hear()
-                    group.cancel_scope.cancel()
+                if len(fds) != 1:
+                    raise BadFrame("it opened no door")
+                # Chromium is only told of the door; it goes through it when the first page is opened.
+                first = await line.hear()
         except BaseException as error:
+            for fd in fds:
+                os.close(fd)
             said = await _end(process, line)
-            if isinstance(error, TimeoutError | BadFrame | IndexError | OSError | anyio.EndOfStream | anyio.BrokenResourceError):
+            if isinstance(error, TimeoutError | BadFrame | OSError | anyio.EndOfStream | anyio.BrokenResourceError):
                 raise SandboxUnavailable(f"the browser could not be started: {_why(said, error)}", hint=_NAMESPACES) from None
             raise
         if "ready" not in first:
+            os.close(fds[0])
             said = await _end(process, line)
             raise SandboxUnavailable(
                 f"the browser could not be started: {_why(str(first.get('failed', said)))}", hint=_NAMESPACES
             )
+        browser = cls(process, line, socket.socket(fileno=fds[0]), settings, proxy)
         browser.version = str(first["ready"])
         return browser
 
@@ -107,17 +118,18 @@ class BrowserProcess:
     def is_busy(self) -> bool:
         return bool(self._waiting)
 
-    async def live(self, judge: Judge) -> None:
-        """Until the process ends or `end` is called; cancelling ends it too."""
-        try:
+    async def live(self, judge: Judge, beside: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Until `end` is called or the process ends by itself; `beside` runs as long. Cancelling is not heard: call `end`.
+
+        The socket is read to its end: taking the reader away while something arrives would upset the event loop."""
+        with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as group:
-                group.start_soon(relay, self._listener, self._proxy)
+                group.start_soon(relay, self._listener, self._proxy, self._settings.limits.connections)
                 group.start_soon(self._drain)
-                group.start_soon(self._hear, judge, group)
-                await self._ended.wait()
+                group.start_soon(beside)
+                await self._hear(judge, group)
                 group.cancel_scope.cancel()
-        finally:
-            self._ended.set()
+            self._listener.close()
             for waiting in self._waiting.values():
                 waiting.heard.set()
             await _end(self._process, self._line)
@@ -127,8 +139,7 @@ class BrowserProcess:
         if not self._ended.is_set():
             self._reason = reason
             self._ended.set()
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+        _kill(self._process)
 
     async def ask(self, frame: Frame) -> Frame:
         """The answer to one order. Raises ToolError (the page's fault) or BrowserGone."""
@@ -151,8 +162,11 @@ class BrowserProcess:
         if waiting.answer is None:
             raise BrowserGone(f"{self._reason[:1].upper()}{self._reason[1:]}; every page is closed. Open it again.")
         if "failed" in waiting.answer:
-            raise ToolError(str(waiting.answer["failed"]))
-        done: dict[str, Any] = waiting.answer["done"]
+            raise ToolError(clean(str(waiting.answer["failed"]), _MAX_SAID))
+        done = waiting.answer.get("done")
+        if not isinstance(done, dict):
+            self.end("the browser spoke nonsense and was ended")
+            raise BrowserGone("The browser spoke nonsense and was ended. Open the page again.")
         return done
 
     async def _forget(self, number: int) -> None:
@@ -160,7 +174,7 @@ class BrowserProcess:
             await self._line.say({"forget": number})
 
     async def _hear(self, judge: Judge, group: anyio.abc.TaskGroup) -> None:
-        with contextlib.suppress(BadFrame, KeyError, TypeError):
+        with contextlib.suppress(BadFrame, KeyError, TypeError, ValueError):
             while True:
                 frame = await self._line.hear()
                 if "judge" in frame:
@@ -217,9 +231,7 @@ async def _end(process: Process, line: Line) -> str:
     said = b""
     with anyio.CancelScope(shield=True), anyio.move_on_after(_KILL_SECONDS):
         await line.close()
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+        _kill(process)
         if process.stderr is not None:
             with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
                 while len(said) < _STDERR:
@@ -227,6 +239,13 @@ async def _end(process: Process, line: Line) -> str:
         await process.wait()
         await process.aclose()
     return said.decode("utf-8", "replace")[:_STDERR]
+
+
+def _kill(process: Process) -> None:
+    """Popen.kill would look first whether it has ended, and so take its exit status away from the event loop."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
 
 
 def _why(said: str, error: BaseException | None = None) -> str:

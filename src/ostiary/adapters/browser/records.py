@@ -77,6 +77,7 @@ class Limits:
     start: float = 40.0
     load: float = 20.0
     settle: float = 2.0
+    look: float = 6.0
     act: float = 5.0
     order: float = 45.0
     judge: float = 10.0

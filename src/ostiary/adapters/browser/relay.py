@@ -15,7 +15,7 @@ _CHUNK = 65_536
 _LOST = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream)
 
 
-async def relay(listener: socket.socket, proxy: ProxyAddress, connections: int = 128) -> None:
+async def relay(listener: socket.socket, proxy: ProxyAddress, connections: int) -> None:
     """Until cancelled. Beyond `connections` at once the newest is closed."""
     busy = 0
 

@@ -17,6 +17,7 @@ Refuses = Callable[[str], Awaitable[str]]
 """Why this URL may not be asked for; empty if it may."""
 
 _MAX_NOTES = 20
+_MOMENT = 0.25
 _QUALITIES = (70, 45, 25)
 _TARGET = """e => { const link = e.closest('a[href]'); if (link) return link.href;
  const form = e.form || e.closest('form'); return form ? form.action : '' }"""
@@ -36,7 +37,8 @@ class Room:
         self._tabs: list[Page] = []
         self._notes: list[str] = []
         self._dialogs = 0
-        self._refused: str = ""
+        self._refused = ""
+        self._lost = ""
         self._shown: tuple[str, Mapping[str, Element]] = ("", {})
         self._turn = anyio.Lock()
         self._acts: Mapping[str, Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]] = {
@@ -69,10 +71,12 @@ class Room:
             except TimeoutError:
                 raise Failed(await self._stuck()) from None
             except Error as error:
+                if "has been closed" in str(error):
+                    raise Failed(self._said(self._lost or "The page was closed.")) from None
                 blocked = self._refused and "ERR_BLOCKED_BY_CLIENT" in str(error)
                 raise Failed(self._said(f"Refused: {self._refused}." if blocked else _reason(error))) from None
 
-    def note(self, text: str) -> None:
+    def _note(self, text: str) -> None:
         if len(self._notes) < _MAX_NOTES:
             self._notes.append(clean(text, 300))
 
@@ -82,16 +86,21 @@ class Room:
 
     async def _open(self, order: Mapping[str, Any]) -> dict[str, Any]:
         page = self._tabs[-1] if self._tabs else await self._context.new_page()
+        self._lost = ""
         try:
             answer = await page.goto(order["url"], wait_until="domcontentloaded")
         except TooLate:
             if page.url == "about:blank":
                 await self._drop(page)
                 raise Failed(self._said(f"The page did not begin to load within {self._limits.load:g} s.")) from None
-            self.note(f"It was still loading after {self._limits.load:g} s.")
+            self._note(f"It was still loading after {self._limits.load:g} s.")
+        except Error:
+            # What is left is half of an error page; the next page would trip over it.
+            await self._drop(page)
+            raise
         else:
             if answer is not None and answer.status >= 400:
-                self.note(f"The server answered with status {answer.status}.")
+                self._note(f"The server answered with status {answer.status}.")
         return await self._settled()
 
     async def _read(self, order: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,7 +149,7 @@ class Room:
             if len(self._tabs) < 2:
                 raise Failed("There is nothing to go back to.")
             await self._drop(page)
-            self.note("The tab was closed; this is the one it was opened from.")
+            self._note("The tab was closed; this is the one it was opened from.")
         return await self._settled()
 
     async def _look(self, order: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,6 +163,8 @@ class Room:
 
     async def _settled(self) -> dict[str, Any]:
         """Give the page a moment to draw itself, judge where it went, and look."""
+        # What a click sets off (a tab, a navigation) is not yet there when the click is done.
+        await anyio.sleep(_MOMENT)
         page = None
         while page is not (newest := await self._current()):
             page = newest
@@ -168,11 +179,11 @@ class Room:
         self._shown = (page.url, seen.elements)
         text, parts = seen.part(number)
         if seen.is_cut:
-            self.note("The page is too long; its end is not shown.")
+            self._note("The page is too long; its end is not shown.")
         return {**await self._facts(page), "text": text, "page": min(number, parts), "pages": parts}
 
     async def _outline(self, page: Page) -> Outline:
-        return outline(await page.aria_snapshot(mode="ai", timeout=self._limits.load * 1000))
+        return outline(await page.aria_snapshot(mode="ai", timeout=self._limits.look * 1000))
 
     async def _facts(self, page: Page) -> dict[str, Any]:
         title = clean(await page.title(), 200)
@@ -182,7 +193,7 @@ class Room:
     async def _current(self) -> Page:
         """The newest tab. Raises Failed when there is none."""
         if not self._tabs:
-            raise Failed(self._said("No page is open; open one first."))
+            raise Failed(self._said(f"{self._lost} No page is open; open one first.".lstrip()))
         return self._tabs[-1]
 
     async def _still_there(self, page: Page, ref: str) -> Element:
@@ -239,10 +250,10 @@ class Room:
         page.on("crash", self._on_crash)
         page.on("close", self._on_close)
         if len(self._tabs) >= self._limits.tabs:
-            self.note("The page opened another tab, which was closed: there are enough.")
+            self._note("The page opened another tab, which was closed: there are enough.")
             return
         if self._tabs:
-            self.note("A new tab was opened; it is shown now. back returns.")
+            self._note("A new tab was opened; it is shown now. back returns.")
         self._tabs.append(page)
 
     async def _close_extra(self, page: Page) -> None:
@@ -253,21 +264,21 @@ class Room:
         self._dialogs += 1
         with contextlib.suppress(Error):
             if self._dialogs > self._limits.dialogs and dialog.page is not None:
-                self.note("The page kept opening dialogs and was closed.")
+                self._lost = "The page kept opening dialogs and was closed."
                 await self._drop(dialog.page)
             elif dialog.type == "beforeunload":
                 await dialog.accept()
             else:
-                self.note(f'The page showed a dialog, dismissed: {dialog.type} "{clean(dialog.message, 150)}".')
+                self._note(f'The page showed a dialog, dismissed: {dialog.type} "{clean(dialog.message, 150)}".')
                 await dialog.dismiss()
 
     async def _on_download(self, download: Download) -> None:
-        self.note(f'A download was refused: "{clean(download.suggested_filename, 100)}".')
+        self._note(f'A download was refused: "{clean(download.suggested_filename, 100)}".')
         with contextlib.suppress(Error):
             await download.cancel()
 
     async def _on_crash(self, page: Page) -> None:
-        self.note("The page crashed or took too much memory, and was ended.")
+        self._lost = _CRASHED
         await self._drop(page)
 
     def _on_close(self, page: Page) -> None:
@@ -275,6 +286,7 @@ class Room:
             self._tabs.remove(page)
 
 
+_CRASHED = "The page crashed or took too much memory, and was ended."
 _REASONS = {
     "ERR_TUNNEL_CONNECTION_FAILED": "The address was refused or cannot be reached.",
     "ERR_PROXY_CONNECTION_FAILED": "The way out is closed right now.",
@@ -282,8 +294,8 @@ _REASONS = {
     "ERR_CERT": "The server's certificate is not valid.",
     "ERR_ABORTED": "The address did not lead to a page (a download, or nothing).",
     "ERR_BLOCKED_BY_ADMINISTRATOR": "Only web addresses are opened.",
-    "crashed": "The page crashed or took too much memory, and was ended.",
-    "has been closed": "The page was closed.",
+    "Download is starting": "It is a download, and downloads are refused.",
+    "crashed": _CRASHED,
 }
 
 
