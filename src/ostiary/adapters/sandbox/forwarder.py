@@ -5,51 +5,54 @@ version, where there is no compiled fork server: standard library only, and noth
 """
 
 import os
-import select
 import socket
 import sys
+import threading
 
 PORT = 3128
+MOST = 32
+
+
+def copy(source: socket.socket, target: socket.socket) -> None:
+    """One direction, to its end; the other may go on."""
+    try:
+        while True:
+            data = source.recv(16384)
+            if not data:
+                break
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        # Both directions of a broken connection end.
+        source.close()
+        target.close()
+
+
+def serve(near: socket.socket, path: str, places: threading.Semaphore) -> None:
+    with places, near, socket.socket(socket.AF_UNIX) as far:
+        try:
+            far.connect(path)
+        except OSError:
+            return
+        back = threading.Thread(target=copy, args=(far, near), daemon=True)
+        back.start()
+        copy(near, far)
+        back.join()
 
 
 def carry(listener: socket.socket, path: str) -> None:
-    """Until killed. A connection whose far side cannot take more is not read further."""
-    other: dict[socket.socket, socket.socket] = {}
-    waiting: dict[socket.socket, bytes] = {}
+    """Until killed."""
+    places = threading.Semaphore(MOST)
     while True:
-        reading = [listener] + [one for one in other if not waiting[other[one]]]
-        readable, writable, _ = select.select(reading, [one for one in other if waiting[one]], [])
-        for one in writable:
-            if one in other:
-                waiting[one] = waiting[one][one.send(waiting[one]) :]
-        for one in readable:
-            if one is listener:
-                near = listener.accept()[0]
-                far = socket.socket(socket.AF_UNIX)
-                try:
-                    far.connect(path)
-                except OSError:
-                    near.close()
-                    continue
-                other[near], other[far], waiting[near], waiting[far] = far, near, b"", b""
-            elif one in other:
-                try:
-                    data = one.recv(16384)
-                except OSError:
-                    data = b""
-                waiting[other[one]] = data
-                if not data:
-                    pair = one, other[one]
-                    for each in pair:
-                        del other[each], waiting[each]
-                        each.close()
+        near, _ = listener.accept()
+        threading.Thread(target=serve, args=(near, path, places), daemon=True).start()
 
 
 def main() -> None:
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", PORT))
-    listener.listen(64)
+    listener.listen(MOST)
     if os.fork() == 0:
         null = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):

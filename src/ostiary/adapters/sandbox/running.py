@@ -66,15 +66,21 @@ async def running(
 ) -> AsyncIterator["Running"]:
     """Nothing of the tree is left when this ends, however it ends."""
     process = Running(started, limits, on_output, disk)
+    # Kept out of the group, which would wrap it: the caller's own error is to arrive as it is.
+    failure: Exception | None = None
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(process.live, stdin, interactive)
             try:
                 yield process
+            except Exception as error:  # noqa: BLE001 - raised below
+                failure = error
             finally:
                 process.stop()
     finally:
         started.close()
+    if failure is not None:
+        raise failure
 
 
 class Running:

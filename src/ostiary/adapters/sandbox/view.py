@@ -58,10 +58,8 @@ def _open(mount: Mount, held: ExitStack) -> Source:
 
 def check_target(target: str) -> None:
     """Raises ToolError for a place that is the system's, or not a plain absolute path."""
-    plain = (
-        target.startswith("/") and str(PurePosixPath(target)) == target and ".." not in target.split("/") and "\0" not in target
-    )
-    if not plain or target in ("/", "//") or any((target + "/").startswith(own + "/") for own in _OWN):
+    plain = target.startswith("/") and str(PurePosixPath(target)) == target and not {"..", ""} & set(target.split("/")[1:])
+    if not plain or "\0" in target or any((target + "/").startswith(own + "/") for own in _OWN):
         raise ToolError(f"{target!r} is no place for a mount.")
 
 

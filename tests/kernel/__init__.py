@@ -1,0 +1,1 @@
+"""Real escapes against the real fence."""

@@ -1,0 +1,25 @@
+"""The real sandbox, both ways a command can take through it, and a workspace with a secret beside it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from ostiary.adapters.sandbox.bubblewrap import Bubblewrap
+from tests.kernel.fence import SECRET, Fence
+
+
+@pytest.fixture(scope="session", params=["served", "cold"])
+def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bubblewrap]:
+    made = Bubblewrap(state=tmp_path_factory.mktemp("state") / "sandbox", fork_server=request.param == "served")
+    yield made
+    anyio.run(made.aclose)
+
+
+@pytest.fixture
+def fence(sandbox: Bubblewrap, tmp_path: Path) -> Fence:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (tmp_path / "secret").write_text(SECRET)
+    return Fence(sandbox, workspace)
