@@ -19,6 +19,7 @@ from ostiary.gateway.auth.callers import (
 )
 from ostiary.gateway.auth.desk import DEVICE_TOKEN
 from ostiary.gateway.auth.failures import FailureBudget
+from ostiary.gateway.auth.noting import Noted, unnoted
 from ostiary.gateway.auth.owner_secret import OwnerSecret
 from ostiary.gateway.auth.place import client_address, is_local
 from ostiary.gateway.auth.ports import Books, Device, Kind
@@ -56,6 +57,7 @@ class Admission:
         rules: Callable[[], AccessRules],
         now: Callable[[], float],
         saw: Callable[[Caller], None],
+        noted: Noted = unnoted,
     ) -> None:
         self._books = books
         self._owner_secret = owner_secret
@@ -63,6 +65,7 @@ class Admission:
         self._rules = rules
         self._now = now
         self._saw = saw
+        self._noted = noted
         self._proofs = Proofs()
         self._asked = _AskingRate()
 
@@ -146,6 +149,7 @@ class Admission:
         known = books.reads.devices.get(guest.id)
         if known is None or known.revoked_at:
             return Refused(code="UNAVAILABLE", message="The device could not be kept.")
+        self._noted("device.paired", guest.address, guest.id, "local", {"name": guest.display_name, "scopes": list(guest.scopes)})
         return self._caller(known, connect, token=token if added else "")
 
     async def _ask(self, books: Books, guest: _Guest) -> NeedsPairing | Refused:
@@ -170,6 +174,9 @@ class Admission:
                     expires_at=now + kept,
                     is_vouched=guest.is_vouched,
                 )
+            )
+            self._noted(
+                "device.asked", guest.address, guest.id, "waiting" if open_one else "refused", {"name": guest.display_name}
             )
         if open_one is None:
             return _too_many_requests()

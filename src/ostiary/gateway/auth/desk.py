@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from ostiary.contracts.errors import BadInput, Conflict, NotAllowed, StoreUnavailable
 from ostiary.contracts.records import dataclass
 from ostiary.gateway.auth.callers import Holder, may_grant
+from ostiary.gateway.auth.noting import Noted, name_of, unnoted
 from ostiary.gateway.auth.ports import Books, Device, Links, PairingRequest
 from ostiary.gateway.auth.rules import AccessRules
 from ostiary.gateway.auth.secret import digest, new_secret
@@ -24,12 +25,19 @@ class DeviceDesk:
     """Raises NotAllowed for a caller who may not, BadInput for what is not there, StoreError."""
 
     def __init__(
-        self, books: Books | None, *, now: Callable[[], float], rules: Callable[[], AccessRules], on_change: Callable[[], None]
+        self,
+        books: Books | None,
+        *,
+        now: Callable[[], float],
+        rules: Callable[[], AccessRules],
+        on_change: Callable[[], None],
+        noted: Noted = unnoted,
     ) -> None:
         self._books = books
         self._now = now
         self._rules = rules
         self._on_change = on_change
+        self._noted = noted
 
     def list(self, by: Holder) -> Listing:
         _require(by, "approve")
@@ -55,6 +63,7 @@ class DeviceDesk:
             raise NotAllowed("This device has more rights than you; only its equal may change it")
         if not await books.write(lambda ledger: ledger.pairings.approve(request.id, granted, now)):
             raise Conflict("The request is gone or its device was revoked")
+        self._noted("device.approved", name_of(by), request.device, "paired", {"scopes": list(granted)})
         self._on_change()
         device = books.reads.devices.get(request.device)
         if device is None:
@@ -67,6 +76,7 @@ class DeviceDesk:
         request = books.reads.pairings.get(id_or_code.strip(), self._now())
         if request is None or not await books.write(lambda ledger: ledger.pairings.reject(request.id)):
             raise BadInput("There is no such pairing request")
+        self._noted("device.rejected", name_of(by), request.device, "rejected")
 
     async def rotate(self, device: str, by: Holder) -> str:
         """A new token for it; the old one and the sockets it opened end. A device may do this for itself."""
@@ -77,6 +87,7 @@ class DeviceDesk:
             raise BadInput("There is no such device")
         if not await self._open().write(lambda ledger: ledger.devices.rotate(device, digest(token), now)):
             raise BadInput("There is no such device")
+        self._noted("device.rotated", name_of(by), device, "rotated")
         self._on_change()
         return token
 
@@ -89,6 +100,7 @@ class DeviceDesk:
             raise BadInput("There is no such device, or no such scope")
         if not await self._open().write(lambda ledger: ledger.devices.set_scopes(device, granted, now)):
             raise BadInput("There is no such device")
+        self._noted("device.scoped", name_of(by), device, "changed", {"scopes": list(granted)})
         self._on_change()
 
     async def revoke(self, device: str, by: Holder) -> None:
@@ -97,18 +109,21 @@ class DeviceDesk:
         now = self._now()
         if not await self._open().write(lambda ledger: ledger.devices.revoke(device, now)):
             raise BadInput("There is no such device")
+        self._noted("device.revoked", name_of(by), device, "revoked")
         self._on_change()
 
     async def make_link(self, by: Holder, url: str) -> str:
         """A link that signs one browser in, once, for ten minutes. The code is behind the #: it is sent to no server."""
         _require(by, "admin")
         now, rules = self._now(), self._rules()
+        self._noted("device.link", name_of(by), "browser", "made")
         return await self._open().write(lambda ledger: new_link(ledger.links, url, rules, now))
 
     async def sign_in_browser(self, display_name: str, platform: str) -> str:
         """The new session's secret, for its cookie. The caller has checked that this browser may."""
         secret, now = new_secret(), self._now()
         id, kept = secrets.token_hex(16), self._rules().session_seconds
+        self._noted("login", f"browser:{id}", display_name, "signed in")
         await self._open().write(
             lambda ledger: ledger.devices.add(
                 id=id,

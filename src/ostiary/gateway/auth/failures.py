@@ -20,8 +20,14 @@ class _Record:
 class FailureBudget:
     """Counts per address and over all. Addresses are forgotten, the longest quiet first, when there are too many."""
 
-    def __init__(self, rules: Callable[[], FailureRules], monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        rules: Callable[[], FailureRules],
+        monotonic: Callable[[], float],
+        on_failure: Callable[[str], None] = lambda address: None,
+    ) -> None:
         self._rules = rules
+        self._on_failure = on_failure
         self._monotonic = monotonic
         self._records: OrderedDict[str, _Record] = OrderedDict()
         self._all = _Record(1)
@@ -41,6 +47,7 @@ class FailureBudget:
         if barred or (mark and mark == record.last):
             return barred
         record.last = mark
+        self._on_failure(address)
         _add(record, rules.attempts, rules, self._monotonic())
         _add(self._all, rules.attempts_of_all, rules, self._monotonic())
         return 0

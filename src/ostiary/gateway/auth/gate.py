@@ -11,6 +11,7 @@ from ostiary.gateway.auth.cookies import cookie_of
 from ostiary.gateway.auth.desk import DEVICE_TOKEN, DeviceDesk
 from ostiary.gateway.auth.failures import FailureBudget
 from ostiary.gateway.auth.housekeeping import Housekeeping
+from ostiary.gateway.auth.noting import Noted, unnoted
 from ostiary.gateway.auth.owner_secret import OwnerSecret
 from ostiary.gateway.auth.ports import Books
 from ostiary.gateway.auth.rules import AccessRules, FailureRules
@@ -40,19 +41,25 @@ class Gate:
         failure_rules: Callable[[], FailureRules] | None = None,
         books: Books | None = None,
         now: Callable[[], float] = time.time,
+        noted: Noted = unnoted,
     ) -> None:
         limits = limits or Limits()
         self.rules = rules
         self.now = now
-        self.failures = FailureBudget(failure_rules or (lambda: _from_limits(limits)), monotonic)
+        self._noted = noted
+        self.failures = FailureBudget(
+            failure_rules or (lambda: _from_limits(limits)),
+            monotonic,
+            lambda address: noted("login.failed", address, "gateway", "refused"),
+        )
         self.owner_secret = OwnerSecret(
             token=token, password=password, run_token=run_token, mode=lambda: rules().mode, failures=self.failures
         )
         self.books = books
         self.housekeeping = Housekeeping(books, now=now, rules=rules, secret=self.owner_secret.current)
-        self.desk = DeviceDesk(books, now=now, rules=rules, on_change=self.housekeeping.wake)
+        self.desk = DeviceDesk(books, now=now, rules=rules, on_change=self.housekeeping.wake, noted=noted)
         self._admission = Admission(
-            books, owner_secret=self.owner_secret, failures=self.failures, rules=rules, now=now, saw=self.housekeeping.saw
+            books, owner_secret=self.owner_secret, failures=self.failures, rules=rules, now=now, saw=self._let_in, noted=noted
         )
 
     def check_place(self, scope: Scope) -> None:
@@ -66,7 +73,7 @@ class Gate:
         caller = self._by_bearer(scope) if header(scope, b"authorization") else self._by_cookie(scope)
         if caller is None:
             raise ApiError(401, "Send the gateway's token as 'Authorization: Bearer <token>'.", code="invalid_api_key")
-        self.housekeeping.saw(caller)
+        self._let_in(caller)
         scope[_CALLER] = caller
         return caller
 
@@ -84,7 +91,7 @@ class Gate:
         caller = narrowed(caller, connect.scopes)
         if not caller.scopes:
             return Refused(code="FORBIDDEN", message="None of the scopes asked for may be had.")
-        self.housekeeping.saw(caller)
+        self._let_in(caller)
         return caller
 
     def address(self, scope: Scope) -> str:
@@ -94,6 +101,10 @@ class Gate:
     def saw(self, caller: Caller) -> None:
         """A socket's caller did something: a browser's session lives on while it is used."""
         self.housekeeping.saw(caller)
+
+    def _let_in(self, caller: Caller) -> None:
+        self.housekeeping.saw(caller)
+        self._noted("login", caller.id, caller.kind, "ok")
 
     def watch_revocations(self) -> AsyncIterator[str]:
         """Ids of callers that may not stay, within a second of their revocation, by whichever process. Raises StoreError."""

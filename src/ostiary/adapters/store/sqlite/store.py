@@ -9,6 +9,7 @@ from ostiary.contracts.audit import AuditHead
 from ostiary.contracts.events import Recorded
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.store import (
+    Audit,
     DocumentVersion,
     InboxItem,
     Lease,
@@ -111,6 +112,8 @@ class SqliteStore(SqliteReader):
         super().__init__(reading, now)
         self._writing = writing
         self.documents = SqliteDocuments(reading, writing)
+        self.on_audit: Callable[[int], None] | None = None
+        """Told the seq of the newest audit entry after each commit that wrote one."""
 
     @property
     def connections(self) -> int:
@@ -122,6 +125,10 @@ class SqliteStore(SqliteReader):
     ) -> tuple[int, ...]:
         unit, weight = units.plan(writes, fence, expect)
         given: tuple[int, ...] = await self._writing.run(unit, weight, certain=True)
+        if self.on_audit is not None:
+            newest = max((seq for write, seq in zip(writes, given, strict=True) if type(write) is Audit), default=0)
+            if newest:
+                self.on_audit(newest)
         return given
 
     async def claim(self, lane: str, *, owner: str, seconds: float) -> Lease:
