@@ -1,7 +1,7 @@
 """Builds the door of a house: the gate with its books, the pages, the sockets, the web app."""
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -151,6 +151,7 @@ def _pages(house: House, limits: Limits) -> Pages:
 
 
 def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "Socket":
+    from ostiary.assembly.change_desk import ChangesAtDesk
     from ostiary.assembly.desks import ConfigurationAtDesk, ModelsAtDesk, SessionsAtDesk
     from ostiary.assembly.policy_desk import PolicyAtDesk
     from ostiary.gateway.auth.sockets import SocketDevices, SocketMemory, socket_gate
@@ -193,6 +194,9 @@ def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "
             specs=lambda: {name: tool.spec for name, tool in house.host.tools.items()},
             steps=house.verdict.explain,
         ),
+        approvals=house.approvals,
+        changes=ChangesAtDesk(changes=house.changes, documents=house.store.documents, redact=_redact(house)),
+        audit_log=house.store.audit(),
         started_at=house.clock.now(),
     )
     return Socket(
@@ -203,6 +207,13 @@ def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "
         revocations=gate.watch_revocations,
         limits=_socket_limits(house),
     )
+
+
+def _redact(house: House) -> Callable[[str], str]:
+    from ostiary.assembly.known import KnownSecrets
+    from ostiary.core.policy.secrets import Guard
+
+    return Guard(KnownSecrets(house.credentials, house.environ, house.clock), state=(str(house.home),)).redact
 
 
 def _socket_limits(house: House) -> "SocketLimits":

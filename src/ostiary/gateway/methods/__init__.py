@@ -8,7 +8,23 @@ from ostiary.gateway.protocol.registry import Method, Methods
 @cache
 def all_methods() -> Methods:
     """Every method by name. Imported at the first call: a gateway without sockets pays nothing."""
-    from ostiary.gateway.methods import chat, config, control, devices, history, models, policy, runs, sessions, system, usage
+    from ostiary.gateway.methods import (
+        approvals,
+        audit,
+        changes,
+        chat,
+        config,
+        control,
+        devices,
+        history,
+        models,
+        policy,
+        replay,
+        runs,
+        sessions,
+        system,
+        usage,
+    )
     from ostiary.gateway.protocol.registry import registry
 
     groups: tuple[tuple[Method, ...], ...] = (
@@ -23,5 +39,9 @@ def all_methods() -> Methods:
         devices.METHODS,
         control.METHODS,
         policy.METHODS,
+        approvals.METHODS,
+        changes.METHODS,
+        replay.METHODS,
+        audit.METHODS,
     )
     return registry(*(method for group in groups for method in group))

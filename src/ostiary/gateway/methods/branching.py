@@ -1,12 +1,17 @@
 """Where a turn begins: everything before it is what a branch takes over."""
 
+import hashlib
 from collections.abc import Sequence
 
 from ostiary.contracts.content import Message, UserMessage
+from ostiary.contracts.errors import Conflict
 from ostiary.contracts.events import Branched, Imported
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.records import dataclass
-from ostiary.contracts.store import Store
+from ostiary.contracts.store import Append, SaveSession, SessionRecord, Store, Write
+from ostiary.core.sessions.branch import branch_events
+from ostiary.core.sessions.session import fold
+from ostiary.gateway.methods.services import Services
 from ostiary.gateway.methods.turns import NOTE, PAST
 from ostiary.gateway.protocol.errors import MethodError
 
@@ -17,6 +22,40 @@ class TurnPlace:
 
     before: int
     messages: tuple[Message, ...] = ()
+
+
+def branch_key(parent: SessionKey, caller: str, idempotency_key: str) -> SessionKey:
+    """Made of the idempotency key, so that a branch cut short by a crash is found again."""
+    name = hashlib.sha256(f"{caller}\0{idempotency_key}".encode()).hexdigest()[:16]
+    return SessionKey(parent.agent, f"api:branch:{name}")
+
+
+async def begin_branch(
+    services: Services,
+    parent: SessionRecord,
+    key: SessionKey,
+    *,
+    before: int,
+    messages: Sequence[Message] = (),
+    by: str,
+) -> None:
+    """A new session with the parent's events up to `before`, then `messages`; one that is there already stays as it is.
+
+    Raises MethodError CONFLICT, StoreError."""
+    if await services.store.session(key) is not None:
+        return
+    earlier = await services.store.read(parent.key, limit=before) if before else ()
+    folded = fold(parent.key, earlier)
+    begun = branch_events(parent.key, max(1, before), [*folded.messages, *messages], settings=folded.settings, by=by)
+    now = services.clock.now()
+    record = SessionRecord(
+        key=key, created_at=now, updated_at=now, title=parent.title, parent=str(parent.key), origin=parent.origin
+    )
+    writes: list[Write] = [SaveSession(record=record), *(Append(session=key, turn="", at=now, event=event) for event in begun)]
+    try:
+        await services.store.commit(writes, expect={str(key): 0})
+    except Conflict:
+        raise MethodError("CONFLICT", "The new session was made meanwhile.") from None
 
 
 async def place_of_turn(store: Store, session: SessionKey, turn: str) -> TurnPlace:

@@ -17,6 +17,7 @@ _EVENTS_PER_TURN = 6
 _SMALLEST = 64
 _LARGEST = 4096
 _PARTIAL = 200_000
+_DETAILS = 300_000
 
 
 async def get_history(call: Call[GetHistory]) -> History:
@@ -28,6 +29,7 @@ async def get_history(call: Call[GetHistory]) -> History:
         call.hub.subscribe(call.connection, [str(key)], wants_results=asked.verbose == "full")
     record = await services.store.session(key) or await begun(services, key)
     turns, more = await newest_turns(services.store, key, record.last_seq if record else 0, asked.limit, asked.before)
+    lighten(turns)
     view = await services.engine.view(key)
     model = view.settings.get("model", "") or view.model
     return History(
@@ -41,6 +43,15 @@ async def get_history(call: Call[GetHistory]) -> History:
         # Last, and without a pause before the answer leaves: the deltas that follow go on from here.
         partial=_partial(services, key, turns) if not asked.before else None,
     )
+
+
+def lighten(turns: list[Turn], room: int = _DETAILS) -> None:
+    """Keeps what calls tell people of themselves for the newest ones only, so that an answer fits into a frame."""
+    for turn in reversed(turns):
+        for step in reversed(turn.steps):
+            for use in reversed(step.calls):
+                room -= len(str(use.details)) if use.details else 0
+                use.details = use.details if room > 0 else None
 
 
 def _partial(services: Services, key: SessionKey, turns: list[Turn]) -> Partial | None:

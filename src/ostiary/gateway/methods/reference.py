@@ -84,7 +84,8 @@ def _methods() -> Iterator[str]:
     yield "| method | scope | parameters | result | |"
     yield "|---|---|---|---|---|"
     for method in all_methods().values():
-        scope = f"{method.scope}, or one's own" if method.or_own else method.scope
+        scope = f"{method.scope} or {method.or_scope}" if method.or_scope else method.scope
+        scope = f"{scope}, or one's own" if method.or_own else scope
         result = _fields(method.result, is_params=False)
         if method.follow_result is not None:
             result += f", then {_fields(method.follow_result, is_params=False)}"

@@ -5,6 +5,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
+from ostiary.contracts.audit import AuditLog
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.control import ControlDesk
 from ostiary.contracts.engine import Engine
@@ -13,8 +14,11 @@ from ostiary.contracts.messages import Address
 from ostiary.contracts.model import ModelCatalogue, ModelRef
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import SessionRecord, Store
+from ostiary.core.approvals.desk import Approvals
 from ostiary.core.routing.commands import Command
+from ostiary.core.sessions.undo import Undo
 from ostiary.gateway.methods.tallies import Tallies
+from ostiary.gateway.protocol.changes import TurnChanges
 from ostiary.gateway.protocol.config import ConfigSchema, ConfigView
 from ostiary.gateway.protocol.devices import DeviceList, Paired
 from ostiary.gateway.protocol.models import Kind, Profile
@@ -134,6 +138,22 @@ class PolicyDesk(Protocol):
     async def tools(self, asked: ListTools) -> Tools: ...
 
 
+class ChangeDesk(Protocol):
+    """What turns did to files, and what was said, as far as it can be taken back or vouched for. Raises BadInput, StoreError."""
+
+    async def of_turn(self, turn: str) -> TurnChanges | None:
+        """None if it changed no file."""
+        ...
+
+    async def undo(self, turn: str, *, by: Principal) -> Undo: ...
+
+    async def last_change(self, session: SessionKey) -> str:
+        """The newest turn of the session that changed a file."""
+        ...
+
+    async def trust(self, session: SessionKey, *, by: Principal, reason: str) -> None: ...
+
+
 Deliver = Callable[[Address, str, str], Awaitable[None]]
 
 
@@ -161,6 +181,9 @@ class Services:
     devices: DeviceDesk | None = None
     control: ControlDesk | None = None
     policy: PolicyDesk | None = None
+    approvals: Approvals | None = None
+    changes: ChangeDesk | None = None
+    audit_log: AuditLog | None = None
     deliver: Deliver | None = None
     started_at: float = 0.0
     tallies: Tallies = field(default_factory=Tallies)

@@ -1,18 +1,15 @@
 """The list of sessions, one of them, and what can be done with it."""
 
-import hashlib
 from dataclasses import replace
 
 import msgspec
 
-from ostiary.contracts.errors import BadInput, Conflict
+from ostiary.contracts.errors import BadInput
 from ostiary.contracts.events import KIND_OF, Recorded
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.model import ModelRef
-from ostiary.contracts.store import Append, SaveSession, SessionRecord, Write
-from ostiary.core.sessions.branch import branch_events
-from ostiary.core.sessions.session import fold
-from ostiary.gateway.methods.branching import place_of_turn
+from ostiary.contracts.store import SessionRecord
+from ostiary.gateway.methods.branching import begin_branch, branch_key, place_of_turn
 from ostiary.gateway.methods.keys import begun, key_of, known, speakable
 from ostiary.gateway.methods.services import Activity, Call, Services, SessionDesk
 from ostiary.gateway.protocol.errors import MethodError
@@ -125,30 +122,13 @@ async def branch_session(call: Call[BranchSession]) -> Branched:
     """Begin a new session with everything before a turn."""
     asked, services = call.params, call.services
     record = await known(services, asked.key)
-    # Made of the idempotency key, so that a branch cut short by a crash is found again.
-    name = hashlib.sha256(f"{call.caller.id}\0{asked.idempotency_key}".encode()).hexdigest()[:16]
-    key = SessionKey(record.key.agent, f"api:branch:{name}")
+    key = branch_key(record.key, call.caller.id, asked.idempotency_key)
     if await services.store.session(key) is not None:
         return Branched(key=str(key))
     place = await place_of_turn(services.store, record.key, asked.at_turn)
-    earlier = await services.store.read(record.key, limit=place.before) if place.before else ()
-    parent = fold(record.key, earlier)
-    begun = branch_events(
-        record.key,
-        max(1, place.before),
-        [*parent.messages, *place.messages],
-        settings=parent.settings,
-        by=str(call.caller.principal.user),
-    )
-    now = services.clock.now()
-    title = record.title
-    saved = SessionRecord(key=key, created_at=now, updated_at=now, title=title, parent=str(record.key), origin=record.origin)
-    writes: list[Write] = [SaveSession(record=saved), *(Append(session=key, turn="", at=now, event=event) for event in begun)]
-    try:
-        await services.store.commit(writes, expect={str(key): 0})
-    except Conflict:
-        raise MethodError("CONFLICT", "The new session was made meanwhile.") from None
-    _tell(call, key, title=title)
+    by = str(call.caller.principal.user)
+    await begin_branch(services, record, key, before=place.before, messages=place.messages, by=by)
+    _tell(call, key, title=record.title)
     return Branched(key=str(key))
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from ostiary.contracts.content import AssistantMessage, Message, Text, Thinking, ToolCall, ToolMessage, UserMessage
 from ostiary.contracts.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
     Branched,
     Imported,
     ModelAnswered,
@@ -23,7 +25,7 @@ from ostiary.contracts.events import (
 from ostiary.contracts.model import Usage
 from ostiary.core.sessions.session import add_usage
 from ostiary.gateway.protocol import sessions
-from ostiary.gateway.protocol.chat import CallState, Input, Step, ToolUse, Turn, TurnState
+from ostiary.gateway.protocol.chat import Asked, CallState, Input, Step, ToolUse, Turn, TurnState
 from ostiary.gateway.socket.inputs import input_of_message, inputs_of
 from ostiary.gateway.socket.narration import usage_of, words_of
 
@@ -46,7 +48,7 @@ class _Open:
     error_kind: str = ""
     usage: Usage = field(default_factory=Usage)
 
-    def absorb(self, event: object) -> None:
+    def absorb(self, event: object, at: float) -> None:
         match event:
             case TurnStarted(inputs=inputs, principal=principal):
                 self.inputs, self.sender = inputs_of(inputs), str(principal.user)
@@ -57,7 +59,12 @@ class _Open:
             case ModelAnswered():
                 self._answered(event)
             case ToolIntended(call_id=call_id, name=name, arguments=arguments):
-                self._call(call_id, name, arguments).state = "running"
+                call = self._call(call_id, name, arguments)
+                call.state, call.layer, call.reason = "running", event.layer, event.reason or None
+            case ApprovalAsked():
+                self._asked(event, at)
+            case ApprovalAnswered():
+                self._settled(event)
             case ToolResulted():
                 self._resulted(event)
             case TurnSuspended():
@@ -114,6 +121,18 @@ class _Open:
     def _resulted(self, event: ToolResulted) -> None:
         call = self._call(event.call_id, event.name)
         call.state, call.result, call.is_error, call.seconds = event.fate, event.text, event.is_error, event.seconds
+        call.details = dict(event.details) or None
+
+    def _asked(self, event: ApprovalAsked, at: float) -> None:
+        call = self._call(event.call_id, event.name)
+        question = Asked(id=event.approval, layers=list(event.layers), reason=event.reason, at=at, deadline=event.deadline)
+        call.asked = [*(call.asked or ()), question]
+
+    def _settled(self, event: ApprovalAnswered) -> None:
+        asked = self._call(event.call_id, "").asked or ()
+        for question in asked:
+            if question.id == event.approval:
+                question.answer, question.by, question.grant, question.note = event.answer, event.by, event.grant, event.note
 
     def _end(self, partial: str) -> None:
         """Nothing runs any more; what was shown of an answer that was cut short is kept with its step."""
@@ -143,7 +162,7 @@ def turns_of(events: Iterable[Recorded]) -> list[Turn]:
                 turn = found.get(recorded.turn)
                 if turn is None:
                     turn = found[recorded.turn] = _Open(id=recorded.turn, at=recorded.at)
-                turn.absorb(event)
+                turn.absorb(event, recorded.at)
             case _:
                 pass
     return [turn.done() for turn in found.values()]

@@ -27,8 +27,24 @@ class Input(Payload):
     attachments: list[File]
 
 
+class Asked(Payload, omit_defaults=True):
+    """A person was asked about a call: by which layers, why, and what became of it. No `answer`: it still waits."""
+
+    id: str
+    layers: list[str]
+    reason: str
+    at: float
+    deadline: float
+    answer: str = ""
+    by: str = ""
+    grant: str = ""
+    note: str = ""
+
+
 class ToolUse(Payload, omit_defaults=True):
-    """`arguments` is JSON text as the model wrote it."""
+    """`arguments` is JSON text as the model wrote it. `layer` allowed it, for `reason`; `asked` are the questions put to people.
+
+    `details` are for people: what it changed as a diff, an exit code."""
 
     id: str
     name: str
@@ -37,6 +53,10 @@ class ToolUse(Payload, omit_defaults=True):
     result: str | None = None
     is_error: bool | None = None
     seconds: float | None = None
+    layer: str | None = None
+    reason: str | None = None
+    asked: list[Asked] | None = None
+    details: dict[str, Any] | None = None
 
 
 class Step(Payload, omit_defaults=True):

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from ostiary.gateway.protocol.approvals import Approval
 from ostiary.gateway.protocol.registry import Scope
 from ostiary.gateway.protocol.shape import Name, Params, Payload
 from ostiary.gateway.protocol.system import Health, Presence
@@ -71,10 +72,13 @@ class StateVersion(Payload):
 
 
 class Snapshot(Payload):
+    """`approvals` are what waits for a person; empty for who may not see it."""
+
     presence: list[Presence]
     health: Health
     state_version: StateVersion
     uptime_ms: int
+    approvals: list[Approval]
 
 
 class Limits(Payload):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from ostiary.gateway.protocol.approvals import ApprovalAnswered, ApprovalAsked
 from ostiary.gateway.protocol.chat import CallState, Input, TurnState
 from ostiary.gateway.protocol.connect import Challenge
 from ostiary.gateway.protocol.sessions import Usage
@@ -57,6 +58,8 @@ class ChatDelta(Payload):
 
 
 class ChatTool(Payload, omit_defaults=True):
+    """`layer` allowed it, for `reason`. `details` are for people: what it changed as a diff, an exit code."""
+
     key: str
     turn: str
     step: int
@@ -69,6 +72,20 @@ class ChatTool(Payload, omit_defaults=True):
     is_error: bool | None = None
     result: str | None = None
     seconds: float | None = None
+    layer: str | None = None
+    reason: str | None = None
+    details: dict[str, Any] | None = None
+
+
+class ChatProgress(Payload):
+    """A word from a tool at work, such as what a command has just printed. As with `delta`, a slow reader misses some."""
+
+    key: str
+    turn: str
+    step: int
+    id: str
+    text: str
+    state: Literal["progress"] = "progress"
 
 
 class ChatAnswered(Payload):
@@ -147,6 +164,7 @@ Chat = (
     ChatStarted
     | ChatDelta
     | ChatTool
+    | ChatProgress
     | ChatAnswered
     | ChatSteered
     | ChatWaiting
@@ -159,6 +177,7 @@ CHAT: tuple[type[Payload], ...] = (
     ChatStarted,
     ChatDelta,
     ChatTool,
+    ChatProgress,
     ChatAnswered,
     ChatSteered,
     ChatWaiting,
@@ -186,5 +205,9 @@ EVENTS: Mapping[str, tuple[tuple[type[Payload], ...], str]] = {
     "sessions": ((SessionChanged,), "every socket, when a session is used, changed, reset or deleted"),
     "chat": (CHAT, "the subscribers of the session"),
     "agent": ((AgentEvent,), "the socket that began the run"),
+    "approval": (
+        (ApprovalAsked, ApprovalAnswered),
+        "every socket with the scope read or approve, when a call waits for a person and when it waits no more",
+    ),
     "shutdown": ((Shutdown,), "every socket, when the gateway stops"),
 }

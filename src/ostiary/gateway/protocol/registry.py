@@ -21,7 +21,7 @@ _UNKNOWN = re.compile(r"unknown field `([^`]*)`")
 class Method:
     """`handler` is called with a `Call`: a plain function answers at once, a coroutine function gets a task of its own.
 
-    `scope` is needed to call it; `or_own` lets a caller without it act on itself, which the handler checks.
+    `scope` is needed to call it, or `or_scope`; `or_own` lets a caller without it act on itself, which the handler checks.
     `has_effect`: params carry an idempotency key and a repeated call gets the first one's result, unless the result is
     nothing to keep (`keeps_result`), such as a secret.
     `follow` makes a second response with the same id, out of the first one's result. `needs` names the service without
@@ -39,6 +39,7 @@ class Method:
         has_effect: bool = False,
         keeps_result: bool = True,
         or_own: bool = False,
+        or_scope: Scope | None = None,
         follow: Callable[..., Any] | None = None,
         follow_result: Any = None,
         needs: str = "",
@@ -52,6 +53,7 @@ class Method:
         self.has_effect = has_effect
         self.keeps_result = keeps_result
         self.or_own = or_own
+        self.or_scope = or_scope
         self.follow = follow
         self.follow_result = follow_result
         self.needs = needs
@@ -73,7 +75,7 @@ class Method:
             raise MethodError("BAD_FRAME", f"The params of {self.name} are not JSON: {str(error)[:200]}.") from None
 
     def may_be_called_with(self, scopes: frozenset[Scope]) -> bool:
-        return self.or_own or self.scope in scopes or "admin" in scopes
+        return self.or_own or self.scope in scopes or self.or_scope in scopes or "admin" in scopes
 
 
 Methods = Mapping[str, Method]

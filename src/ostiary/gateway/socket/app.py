@@ -12,6 +12,7 @@ from ostiary.contracts.errors import OstiaryError
 from ostiary.gateway.asgi import Receive, Scope, Send
 from ostiary.gateway.errors import ApiError
 from ostiary.gateway.methods import all_methods
+from ostiary.gateway.methods.approvals import question_of, waiting
 from ostiary.gateway.methods.services import Services
 from ostiary.gateway.methods.system import health_of
 from ostiary.gateway.protocol import VERSION, frames
@@ -33,7 +34,7 @@ from ostiary.gateway.socket.callers import Admitted, Identify, Revocations, neve
 from ostiary.gateway.socket.connection import Connection
 from ostiary.gateway.socket.dedupe import Memory, Once
 from ostiary.gateway.socket.dispatch import Dispatch
-from ostiary.gateway.socket.hub import Hub, Watch
+from ostiary.gateway.socket.hub import SEES_APPROVALS, Hub, Watch
 from ostiary.gateway.socket.limits import SocketLimits
 from ostiary.gateway.socket.line import Line, LineGone, line_of, refuse
 from ostiary.gateway.socket.outgoing import Outgoing
@@ -75,6 +76,7 @@ class Socket:
             revocations=revocations,
             saw=saw,
             limits=self._limits,
+            question=lambda approval: question_of(services.approvals, approval),
         )
         self.dispatch = Dispatch(all_methods(), services, self.hub, Once(memory, clock.now))
         self._open = 0
@@ -194,6 +196,7 @@ class Socket:
                 health=health,
                 state_version=self.hub.state_version,
                 uptime_ms=health.uptime_ms,
+                approvals=waiting(self._services) if SEES_APPROVALS & connection.caller.scopes else [],
             ),
             policy=Limits(
                 max_payload=self._limits.max_payload,

@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from ostiary.gateway.protocol.events import Chat, ChatDelta, ChatTool
+from ostiary.gateway.protocol.events import Chat, ChatDelta, ChatProgress, ChatTool
 from ostiary.gateway.protocol.frames import encode, event_head
+from ostiary.gateway.protocol.registry import Scope
 from ostiary.gateway.socket.connection import Connection
 
 EVERY = "*"
@@ -43,6 +44,14 @@ class Audience:
         some, all_ = self._by_session.get(session, _NOBODY), self._by_session.get(EVERY, _NOBODY)
         return some | all_ if some and all_ else some or all_
 
+    def tell_those_with(self, scopes: frozenset[Scope], event: str, payload: object) -> None:
+        """Every socket whose caller has one of the scopes."""
+        told = [each for each in self.everybody if scopes & each.caller.scopes]
+        if told:
+            head = event_head(event, encode(payload))
+            for connection in told:
+                connection.outgoing.event(head)
+
     def tell_everybody(self, event: str, payload: object, state_version: object = None) -> None:
         if self.everybody:
             head = event_head(event, encode(payload), encode(state_version) if state_version is not None else b"")
@@ -56,8 +65,8 @@ class Audience:
         full = event_head("chat", encode(chat))
         brief = full
         if isinstance(chat, ChatTool) and chat.result is not None and not all(each.wants_results for each in watching):
-            brief = event_head("chat", encode(msgspec.structs.replace(chat, result=None)))
-        is_delta = isinstance(chat, ChatDelta)
+            brief = event_head("chat", encode(msgspec.structs.replace(chat, result=None, details=None)))
+        is_delta = isinstance(chat, ChatDelta | ChatProgress)
         for connection in list(watching):
             connection.outgoing.event(full if connection.wants_results else brief, is_delta=is_delta)
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from ostiary.gateway.protocol.events import ChatDelta
+from ostiary.gateway.protocol.events import ChatDelta, ChatProgress
 from ostiary.gateway.socket.narration import continues
 
-Tell = Callable[[str, ChatDelta], None]
+Piece = ChatDelta | ChatProgress
+Tell = Callable[[str, Piece], None]
 
 
 class Deltas:
@@ -19,14 +20,14 @@ class Deltas:
         self._seconds = seconds
         self._cap = cap
         self._last: dict[str, float] = {}
-        self._kept: dict[str, list[ChatDelta]] = {}
+        self._kept: dict[str, list[Piece]] = {}
 
     @property
     def waits(self) -> bool:
         """Whether `flush` has something to do now or soon."""
         return bool(self._last)
 
-    def put(self, session: str, delta: ChatDelta) -> None:
+    def put(self, session: str, delta: Piece) -> None:
         if session not in self._last:
             self._last[session] = self._monotonic()
             self._tell(session, delta)

@@ -21,7 +21,7 @@ log = logging.getLogger("ostiary.socket")
 
 # Known to the protocol, served by parts that this gateway does not have.
 _ABSENT = frozenset({"poll", "sessions.compact", "channels.login", "channels.logout", "channels.start", "channels.stop"})
-_ABSENT_GROUPS = ("skills.", "cron.", "approvals.", "node.")
+_ABSENT_GROUPS = ("skills.", "cron.", "node.")
 
 
 class Dispatch:

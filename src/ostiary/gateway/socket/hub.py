@@ -12,6 +12,8 @@ from anyio.abc import TaskGroup
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import BadInput, OstiaryError
 from ostiary.contracts.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
     Branched,
     Delta,
     Imported,
@@ -26,9 +28,12 @@ from ostiary.contracts.events import (
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.store import Store
 from ostiary.core.routing.feed import Watcher
+from ostiary.gateway.protocol import approvals
+from ostiary.gateway.protocol.approvals import Approval
 from ostiary.gateway.protocol.connect import StateVersion
-from ostiary.gateway.protocol.events import ChatDelta, SessionChanged, Shutdown, Tick
+from ostiary.gateway.protocol.events import ChatDelta, ChatProgress, SessionChanged, Shutdown, Tick
 from ostiary.gateway.protocol.frames import encode, event_head
+from ostiary.gateway.protocol.registry import Scope
 from ostiary.gateway.protocol.system import Health, PresenceList
 from ostiary.gateway.socket.audience import EVERY, Audience
 from ostiary.gateway.socket.callers import Revocations
@@ -43,6 +48,8 @@ log = logging.getLogger("ostiary.socket")
 
 Watch = Callable[[], AbstractAsyncContextManager[Watcher]]
 
+SEES_APPROVALS: frozenset[Scope] = frozenset({"read", "approve"})
+
 _NEWS = 1000
 _REVOCATION_RETRY = 0.5
 _REVOKED = 256
@@ -51,7 +58,9 @@ _PRESENCE_SECONDS = 1.0
 
 
 class Hub:
-    """Use it inside `async with hub.running()`. `watch` opens a watcher on everything the engine shows."""
+    """Use it inside `async with hub.running()`. `watch` opens a watcher on everything the engine shows.
+
+    `question` gives what waits under an id, None if it waits no more."""
 
     def __init__(
         self,
@@ -65,8 +74,10 @@ class Hub:
         revocations: Revocations,
         saw: Callable[[Any], None],
         limits: SocketLimits,
+        question: Callable[[str], Approval | None] = lambda approval: None,
     ) -> None:
         self.limits = limits
+        self._question = question
         self.audience = Audience()
         self.presence = presence
         self.runs = Runs()
@@ -231,7 +242,7 @@ class Hub:
             self._deltas.put(delta.session, told)
             self._is_busy.set()
 
-    def _tell_delta(self, session: str, delta: ChatDelta) -> None:
+    def _tell_delta(self, session: str, delta: ChatDelta | ChatProgress) -> None:
         self.audience.tell_subscribers(session, delta)
         self.runs.heard(delta)
 
@@ -251,7 +262,27 @@ class Hub:
             self._deltas.flush_session(recorded.session)
             self.audience.tell_subscribers(recorded.session, chat)
             self.runs.heard(chat)
+        self._tell_approval(recorded)
         self._note_change(recorded)
+
+    def _tell_approval(self, recorded: Recorded) -> None:
+        event = recorded.event
+        if isinstance(event, ApprovalAsked):
+            waiting = self._question(event.approval)
+            if waiting is not None:
+                self.audience.tell_those_with(SEES_APPROVALS, "approval", approvals.ApprovalAsked(approval=waiting))
+        elif isinstance(event, ApprovalAnswered):
+            told = approvals.ApprovalAnswered(
+                id=event.approval,
+                key=recorded.session,
+                turn=recorded.turn,
+                call_id=event.call_id,
+                answer=event.answer,
+                by=event.by,
+                grant=event.grant,
+                note=event.note,
+            )
+            self.audience.tell_those_with(SEES_APPROVALS, "approval", told)
 
     async def _recall(self, recorded: Recorded) -> None:
         """A turn that began while nobody was connected."""

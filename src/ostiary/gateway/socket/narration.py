@@ -29,6 +29,7 @@ from ostiary.gateway.protocol.events import (
     ChatError,
     ChatFinal,
     ChatNoted,
+    ChatProgress,
     ChatResumed,
     ChatStarted,
     ChatSteered,
@@ -125,8 +126,10 @@ class Narration:
         return followed
 
 
-def delta_of(delta: Delta) -> ChatDelta | None:
-    """None for what a chat screen does not show: calls being written, a tool's output."""
+def delta_of(delta: Delta) -> ChatDelta | ChatProgress | None:
+    """None for what a chat screen does not show: calls being written."""
+    if delta.stream == "tool" and delta.call:
+        return ChatProgress(key=delta.session, turn=delta.turn, step=delta.step, id=delta.call, text=delta.text)
     if delta.stream not in ("assistant", "thinking"):
         return None
     return ChatDelta(
@@ -140,8 +143,10 @@ def delta_of(delta: Delta) -> ChatDelta | None:
     )
 
 
-def continues(earlier: ChatDelta, later: ChatDelta) -> bool:
+def continues(earlier: ChatDelta | ChatProgress, later: ChatDelta | ChatProgress) -> bool:
     """Whether `later` is the next piece of the same answer, so that both can be sent as one."""
+    if isinstance(earlier, ChatProgress) or isinstance(later, ChatProgress):
+        return False
     return (
         earlier.turn == later.turn
         and earlier.step == later.step
@@ -175,6 +180,8 @@ def _tool(key: str, turn: str, event: ToolIntended | ToolResulted, followed: _Tu
             state="tool",
             arguments=event.arguments,
             fate="running",
+            layer=event.layer,
+            reason=event.reason or None,
         )
     return ChatTool(
         key=key,
@@ -188,6 +195,7 @@ def _tool(key: str, turn: str, event: ToolIntended | ToolResulted, followed: _Tu
         is_error=event.is_error,
         result=event.text,
         seconds=event.seconds,
+        details=dict(event.details) or None,
     )
 
 

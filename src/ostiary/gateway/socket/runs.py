@@ -64,7 +64,7 @@ class Runs:
                 for run, connection in runs:
                     _tell(connection, run, "assistant", data, is_delta=True)
             case ChatTool():
-                brief = msgspec.to_builtins(msgspec.structs.replace(chat, result=None))
+                brief = msgspec.to_builtins(msgspec.structs.replace(chat, result=None, details=None))
                 for run, connection in runs:
                     _tell(connection, run, "tool", brief)
             case ChatFinal() | ChatError():

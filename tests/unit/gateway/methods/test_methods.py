@@ -50,6 +50,13 @@ PARAMS: dict[str, dict[str, Any]] = {
     "control.enable": {"patterns": ["exec"], "idempotencyKey": KEY},
     "control.disable": {"patterns": ["exec"]},
     "policy.explain": {"tool": "exec"},
+    "approvals.answer": {"id": "abcd", "allow": True, "idempotencyKey": KEY},
+    "grants.revoke": {"id": "grant_1"},
+    "changes.list": {"turn": "turn_1"},
+    "changes.undo": {"turn": "turn_1", "idempotencyKey": KEY},
+    "session.trust": {"key": MAIN, "idempotencyKey": KEY},
+    "turns.explain": {"key": MAIN, "turn": "turn_1"},
+    "turns.rerun": {"key": MAIN, "turn": "turn_1", "idempotencyKey": KEY},
 }
 
 
@@ -69,7 +76,8 @@ async def code_of(client: Client, method: str, params: dict[str, Any] | None = N
 
 @pytest.mark.parametrize("name", METHODS)
 async def test_a_caller_without_the_scope_is_refused(tmp_path: Path, name: str) -> None:
-    others = [scope for scope in ("read", "chat", "approve") if scope != METHODS[name].scope]
+    needed = (METHODS[name].scope, METHODS[name].or_scope)
+    others = [scope for scope in ("read", "chat", "approve") if scope not in needed]
     async with open_room(tmp_path) as room:
         client = await room.client(scopes=others)
         assert await code_of(client, name, PARAMS.get(name)) == "FORBIDDEN"
@@ -80,7 +88,7 @@ async def test_a_caller_with_the_scope_is_not_forbidden_anything_of_it(tmp_path:
     async with open_room(tmp_path) as room:
         codes = {}
         for name, method in METHODS.items():
-            client = await room.client(scopes=[method.scope])
+            client = await room.client(scopes=[method.or_scope or method.scope])
             codes[name] = await code_of(client, name, PARAMS.get(name))
         assert "FORBIDDEN" not in codes.values()
         assert "INVALID_PARAMS" not in codes.values()

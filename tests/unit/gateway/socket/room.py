@@ -12,6 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from ostiary.adapters.store.sqlite import SqliteStore, open_store
+from ostiary.assembly.change_desk import ChangesAtDesk
 from ostiary.assembly.config.load import understand
 from ostiary.assembly.control import ControlAtDesk
 from ostiary.assembly.desks import SessionsAtDesk
@@ -26,6 +27,7 @@ from ostiary.contracts.tool import Effect, ToolSpec
 from ostiary.core.control.control import Control, ControlRules, Parts
 from ostiary.core.control.engine_parts import EngineTurns
 from ostiary.core.policy.verdict import Verdict
+from ostiary.core.routing.change_commands import Changes
 from ostiary.core.routing.supervisor import Supervisor
 from ostiary.gateway.auth import ALL_SCOPES, Caller
 from ostiary.gateway.methods.services import Services
@@ -38,7 +40,7 @@ from ostiary.gateway.socket.callers import Admitted
 from ostiary.gateway.socket.dedupe import Remembered
 from ostiary.gateway.socket.limits import SocketLimits
 from ostiary.kit.clock import CountingIds, ManualClock
-from ostiary.kit.house import House, open_house
+from ostiary.kit.house import House, allow_everything, open_house
 from ostiary.kit.models import ScriptedModel, say
 
 KEY = bytes(range(32))
@@ -350,7 +352,10 @@ async def open_room(tmp_path: Path, *steps: Any, limits: SocketLimits | None = N
     revocations, memory, saw = Revocations(), Memory(), more.pop("saw", lambda caller: None)
     models, config, devices = Models(), Config(), Devices()
     async with open_store(tmp_path / "store.db", KEY, clock=clock) as store:
-        house = House(store=store, clock=clock, ids=CountingIds(), model=model, tools=more.pop("tools", {}), drain_seconds=0.01)
+        house = House(
+            store=store, clock=clock, ids=CountingIds(), model=model, tools=more.pop("tools", {}), drain_seconds=0.01,
+            decide=more.pop("decide", allow_everything),
+        )  # fmt: skip
         async with open_house(house) as engine, anyio.create_task_group() as group:
             control = Control(
                 commit=engine._sessions.write,
@@ -361,12 +366,15 @@ async def open_room(tmp_path: Path, *steps: Any, limits: SocketLimits | None = N
                 tools=lambda: ("exec",),
             )
             await control.load()
+            changes = Changes(sessions=engine._sessions, documents=store.documents, clock=clock)
             standing = ToolStanding(name="exec", outcome="ask", reason="it runs commands")
             services = Services(
                 engine=engine, store=store, catalogue=house.catalogue, clock=clock, version="1.2.3", started_at=clock.now(),
                 facts=lambda: {"home": "/home/test", "generation": 7}, models=models, config=config, devices=devices,
                 sessions=SessionsAtDesk(engine=engine, sessions=engine._sessions, lanes=engine._lanes),
                 control=ControlAtDesk(control=control, standings=lambda by: (standing,)), policy=policy_desk(),
+                approvals=engine.approvals, audit_log=store.audit(),
+                changes=ChangesAtDesk(changes=changes, documents=store.documents, redact=lambda text: text),
             )  # fmt: skip
             socket = Socket(
                 replace(services, **more),
