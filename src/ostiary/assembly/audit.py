@@ -5,7 +5,7 @@ import json
 import logging
 import os
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -257,17 +257,20 @@ class Auditor:
 
 
 class Seldom:
-    """The same thing is noted once in `seconds`: whoever comes in with every request came in once."""
+    """Things of these `kinds` are noted once in `seconds`: whoever comes in with every request came in once."""
 
-    def __init__(self, note: Note, monotonic: Callable[[], float], seconds: float = 3600.0) -> None:
+    def __init__(
+        self, note: Note, monotonic: Callable[[], float], seconds: float = 3600.0, kinds: Collection[str] = ("login",)
+    ) -> None:
         self._note = note
+        self._kinds = frozenset(kinds)
         self._monotonic = monotonic
         self._seconds = seconds
         self._seen: dict[tuple[str, str, str, str], float] = {}
 
     def __call__(self, kind: str, actor: str, subject: str, outcome: str, detail: Mapping[str, object] | None = None, /) -> None:
         key, now = (kind, actor, subject, outcome), self._monotonic()
-        before = self._seen.get(key)
+        before = self._seen.get(key) if kind in self._kinds else None
         if before is not None and now - before < self._seconds:
             return
         if len(self._seen) >= _REMEMBERED:

@@ -5,7 +5,6 @@ Names of keys and credentials are noted, never their values."""
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -30,8 +29,7 @@ _Tell = Callable[[Mapping[str, str], Mapping[str, str]], None]
 class Watch:
     """Compares at the start, with every configuration that comes into force, and once a minute."""
 
-    def __init__(self, *, home: Path, store: Store, newest: Newest, credentials: CredentialStore, note: Note) -> None:
-        self._home = home
+    def __init__(self, *, store: Store, newest: Newest, credentials: CredentialStore, note: Note) -> None:
         self._store = store
         self._newest = newest
         self._credentials = credentials

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ostiary import __version__
 from ostiary.adapters.gateway_db import SharedGatewayDb, open_gateway_db
+from ostiary.assembly.audit import Seldom
 from ostiary.assembly.hooks import HookDoor
 from ostiary.assembly.house import GATEWAY_DB as GATEWAY_DB
 from ostiary.assembly.house import STORE, STORE_KEY, House
@@ -87,6 +88,7 @@ def _entrance(house: House, books: SharedGatewayDb, run_token: str) -> Entrance:
         rules=lambda: access_rules(house),
         failure_rules=lambda: _failure_rules(house),
         books=books,
+        noted=Seldom(house.auditor.note, house.clock.monotonic),
     )
     base = config.gateway.control_ui.base_path
     ui = ui_pages(base, enabled=config.gateway.control_ui.enabled)
@@ -196,7 +198,7 @@ def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "
         ),
         approvals=house.approvals,
         changes=ChangesAtDesk(changes=house.changes, documents=house.store.documents, redact=_redact(house)),
-        audit_log=house.store.audit(),
+        audit_log=house.auditor.log,
         started_at=house.clock.now(),
     )
     return Socket(

@@ -15,6 +15,8 @@ from ostiary.adapters.credentials import Credential, CredentialStore, Secret, ke
 from ostiary.adapters.egress import Egress
 from ostiary.adapters.store.sqlite import SqliteStore, load_or_create_key, open_store
 from ostiary.adapters.tools import register_files, register_status
+from ostiary.assembly.audit import Auditor
+from ostiary.assembly.audit_watch import Watch
 from ostiary.assembly.builtin import Host, register_strangers
 from ostiary.assembly.circumstances import Circumstances
 from ostiary.assembly.config.load import Loaded, load, remember_good
@@ -27,6 +29,7 @@ from ostiary.assembly.embedded import LazyEmbedded
 from ostiary.assembly.hands import Ground, Hands, open_hands
 from ostiary.assembly.house_commands import house_commands
 from ostiary.assembly.known import KnownSecrets
+from ostiary.assembly.logging import guard_with
 from ostiary.assembly.machine import SortableIds, SystemClock
 from ostiary.assembly.models import Sources, build_models
 from ostiary.assembly.newest import (
@@ -103,6 +106,7 @@ class House:
     changes: Changes
     verdict: Verdicts
     outlet: Outlet
+    auditor: Auditor
 
     def token(self) -> str:
         """The bearer token as it was within the last second. Empty, which fits nobody, if it cannot be read."""
@@ -173,6 +177,7 @@ async def open_house(
             state=home / "profiles.state",
         )
         guard = Guard(KnownSecrets(credentials, merged, clock), state=(str(home),))
+        guard_with(guard)
         circumstances = Circumstances(guard_layer(state=(str(home),), owner_files=FILES))
         newest = Newest(
             live=Live(loaded),
@@ -197,12 +202,16 @@ async def open_house(
             reveal=lambda source: resolve(source, merged, credentials).reveal(),
         )
         hands = await stack.enter_async_context(open_hands(ground))
-        house = _build(ground, merged, credentials, first_session, sources, circumstances, hands, guard)
+        auditor = Auditor(store, clock, home)
+        house = _build(ground, merged, credentials, first_session, sources, circumstances, hands, guard, auditor)
         await stack.enter_async_context(house.engine.running())
         group = await stack.enter_async_context(anyio.create_task_group())
         group.start_soon(embedded.hold)
         group.start_soon(_reload, home, environ, clock, newest, sources)
         group.start_soon(_keep_house, store, clock)
+        group.start_soon(auditor.run)
+        watch = Watch(store=store, newest=newest, credentials=credentials, note=auditor.note)
+        group.start_soon(watch.run)
         try:
             yield house
         finally:
@@ -218,6 +227,7 @@ def _build(
     circumstances: Circumstances,
     hands: Hands,
     guard: Guard,
+    auditor: Auditor,
 ) -> House:
     host, home, store, newest, clock, ids = ground.host, ground.home, ground.store, ground.newest, ground.clock, ground.ids
     catalogue = NewestCatalogue(newest)
@@ -364,6 +374,7 @@ def _build(
         changes=changes,
         verdict=verdict,
         outlet=hands.outlet,
+        auditor=auditor,
     )
 
 

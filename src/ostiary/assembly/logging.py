@@ -1,30 +1,30 @@
 """Where the log goes: a private, rotating file of JSON lines, and the terminal in plain words.
 
 What is written is what happened and where, never message text or secrets: callers log ids, counts and kinds, and anything that
-still looks like a credential is masked here.
+still looks like a credential, or is one of ours, is taken out by the secret guard.
 """
 
 import json
 import logging
 import os
-import re
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ostiary.contracts.errors import StoreUnavailable
 
-_MASKED = "[redacted]"
-_SECRETS = re.compile(
-    r"(?i)\b(authorization\s*[=:]\s*(?:\w+\s+)?|bearer\s+|api[-_]?key\s*[=:]\s*|token\s*[=:]\s*|password\s*[=:]\s*)([^\s\"',;]{6,})"
-    r"|\b(?:sk|pk|rk|xox[a-z]|gh[pousr])[-_][A-Za-z0-9_-]{12,}|\bAIza[A-Za-z0-9_-]{20,}"
-)
+if TYPE_CHECKING:
+    from ostiary.core.policy.secrets import Guard
+
 _MAX_MESSAGE = 8000
 # The server's own words are about strangers' malformed requests and requests cut at the stop; the door says what matters.
 _QUIET = {"aiohttp": logging.WARNING, "asyncio": logging.WARNING, "uvicorn": logging.CRITICAL}
+
+_given: "Guard | None" = None
 
 
 def console(*, as_json: bool = False, level: str = "info") -> None:
@@ -53,9 +53,25 @@ def log_to_file(path: Path, *, level: str = "info", max_bytes: int = 10_485_760,
 
 
 def masked(text: str) -> str:
-    """Without anything that looks like a credential, and not longer than a line should be."""
-    text = _SECRETS.sub(lambda found: f"{found[1] or ''}{_MASKED}", text[: _MAX_MESSAGE * 2])
+    """Without any secret the guard knows or recognises, and not longer than a line should be."""
+    text = _guard().redact(text[: _MAX_MESSAGE * 2])
     return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]}…"
+
+
+def guard_with(guard: "Guard") -> None:
+    """From here on every line goes through this guard, which knows the secrets the house holds."""
+    global _given
+    _given = guard
+
+
+def _guard() -> "Guard":
+    """The one for shapes alone until a house gives its own. Loaded with the first line: many commands write none."""
+    global _given
+    if _given is None:
+        from ostiary.core.policy.secrets import Guard
+
+        _given = Guard()
+    return _given
 
 
 def _install(handler: logging.Handler, level: str) -> None:

@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from ostiary.gateway.protocol.shape import Payload
+from ostiary.gateway.protocol.shape import Params, Payload
 
 
-class ListAudit(Payload, forbid_unknown_fields=True):
+class ListAudit(Params):
     """`kind` may end in `*`. `newest` gives the last `limit` instead of the first after `after`; either way in order."""
 
     after: Annotated[int, Meta(ge=0)] = 0
