@@ -44,6 +44,11 @@ BARS = {
     "page_weight": Bar(300),
     "first_paint": Bar(1.0),
     "prompt": Bar(8000),
+    "policy": Bar(0.3),
+    "secret_scan": Bar(50, at_least=True),
+    "fence_cold": Bar(12),
+    "fence_warm": Bar(2),
+    "exec_cpu": Bar(15),
     "size": Bar(120),
     "packages": Bar(45),
 }

@@ -15,8 +15,10 @@ _DONE = "The tool has answered."
 
 
 class ScriptedModel:
-    def __init__(self, tool: str) -> None:
+    def __init__(self, tool: str, arguments: str) -> None:
         self._tool = tool
+        self._arguments = arguments
+        self._refused = 0
         self._last = b"{}"
         self._requests = 0
 
@@ -25,6 +27,7 @@ class ScriptedModel:
         self._requests += 1
         messages = json.loads(self._last)["messages"]
         calls = self._tool and messages[-1]["role"] != "tool"
+        self._refused += messages[-1]["role"] == "tool" and "Refused" in str(messages[-1]["content"])
         delta: dict[str, object] = self._call() if calls else {"role": "assistant", "content": _DONE}
         events = [_chunk(delta, None), _chunk({}, "tool_calls" if calls else "stop"), _usage()]
         body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
@@ -34,10 +37,10 @@ class ScriptedModel:
         return web.Response(body=self._last, content_type="application/json")
 
     async def count(self, request: web.Request) -> web.Response:
-        return web.json_response({"requests": self._requests})
+        return web.json_response({"requests": self._requests, "refused": self._refused})
 
     def _call(self) -> dict[str, object]:
-        function = {"name": self._tool, "arguments": "{}"}
+        function = {"name": self._tool, "arguments": self._arguments}
         return {"tool_calls": [{"index": 0, "id": f"call_{self._requests}", "type": "function", "function": function}]}
 
 
@@ -58,9 +61,9 @@ def _usage() -> dict[str, object]:
     }
 
 
-async def serve(tool: str) -> None:
+async def serve(tool: str, arguments: str) -> None:
     """Until the process is ended."""
-    model = ScriptedModel(tool)
+    model = ScriptedModel(tool, arguments)
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_post("/v1/chat/completions", model.complete)
     app.router.add_get("/last", model.last)
@@ -76,7 +79,9 @@ async def serve(tool: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="An OpenAI-wire server that calls a tool and then answers.")
     parser.add_argument("--tool", default="")
-    asyncio.run(serve(parser.parse_args().tool))
+    parser.add_argument("--arguments", default="{}")
+    wanted = parser.parse_args()
+    asyncio.run(serve(wanted.tool, wanted.arguments))
 
 
 if __name__ == "__main__":

@@ -5,13 +5,14 @@ import os
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.machine import cpu_seconds
 from bench.processes import Broken, Child, finish, last_lines, running
+from ostiary.assembly.postures import merge
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "bench"
@@ -73,15 +74,16 @@ class Stage:
             yield child.url
 
     @contextmanager
-    def scripted_model(self, tool: str = "") -> Iterator[str]:
-        command = [sys.executable, "-m", "bench.scripted_model", "--tool", tool]
+    def scripted_model(self, tool: str = "", arguments: str = "{}") -> Iterator[str]:
+        command = [sys.executable, "-m", "bench.scripted_model", "--tool", tool, "--arguments", arguments]
         with running(command, own_environ(), self.work / "model.log") as child:
             yield child.url
 
-    def home(self, model_url: str, *, whole_history: bool = False) -> Path:
+    def home(self, model_url: str, *, whole_history: bool = False, rules: Mapping[str, object] | None = None) -> Path:
         """A new state directory with everything at its default but the model and the number of turns at once.
 
-        The default posture sends the last 50 messages. `whole_history` sends all of them, as the peers do.
+        The default posture sends the last 50 messages. `whole_history` sends all of them, as the peers do. `rules` are
+        further keys.
         """
         home = Path(tempfile.mkdtemp(prefix="home-", dir=self.work))
         provider = {
@@ -96,6 +98,7 @@ class Stage:
             "models": {"providers": {"bench": provider}},
         }
         config |= {"session": {"historyLimit": 10_000}} if whole_history else {}
+        config = merge(config, rules or {})
         place = home / "ostiary.json5"
         place.write_text(json.dumps(config, indent=2))
         place.chmod(0o600)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from bench.rows import Row
 from bench.scenes.calibration import calibration
 from bench.scenes.commands import commands
+from bench.scenes.house_rules import house_rules
 from bench.scenes.installed import installed
 from bench.scenes.page import page
 from bench.scenes.prompt import prompt
@@ -30,6 +31,7 @@ SCENES: Mapping[str, Callable[[Stage], Iterator[Row]]] = {
     "page": page,
     "prompt": prompt,
     "tools": tools,
+    "rules": house_rules,
     "long-session": long_session,
     "size": installed,
 }
