@@ -4,7 +4,7 @@ from typing import Literal
 
 from ostiary.contracts.policy import Action, Allow, Ask, Decision
 from ostiary.contracts.tool import Effect
-from ostiary.core.policy.effects import EVERYTHING, LOOKING, effects_of, is_undoable_write
+from ostiary.core.policy.effects import LOOKING, effects_of, is_undoable_write
 from ostiary.core.policy.judge import Layer
 from ostiary.core.policy.recipients import is_reply
 
@@ -51,7 +51,7 @@ def confirm_layer(mode: Confirm) -> Layer | None:
 
 
 def _what(action: Action, effects: frozenset[Effect]) -> str:
-    if effects == EVERYTHING and not action.tool.effects:
+    if not action.tool.effects:
         return "does not say what it does, so it may do anything"
     done = [words for effect, words in _DOES if effect in effects]
     said = f"{', '.join(done[:-1])} and {done[-1]}" if len(done) > 1 else done[0]

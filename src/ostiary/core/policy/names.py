@@ -30,7 +30,6 @@ PROFILES: Mapping[str, tuple[str, ...]] = {
     "messaging": ("group:messaging", "sessions_list", "sessions_history", "sessions_send", "session_status"),
     "full": ("*",),
 }
-READERS = ("read", "ls", "find", "grep")
 
 _GLOB_SIGNS = frozenset("*?[")
 _REMEMBERED = 4096

@@ -15,12 +15,12 @@ def mentions(texts: Iterable[str], address: str) -> bool:
     The full stop or question mark that ends a sentence is not taken for a part of it. Of a URL the scheme may be left out,
     the case of its host and the slash of an empty path do not count. An address with white space in it is never found."""
     wanted = _plain(address)
-    if not wanted or any(letter.isspace() for letter in wanted):
+    if not wanted:
         return False
-    spellings = {wanted}
-    if wanted.startswith(_SCHEMES):
-        spellings.add(wanted.partition("://")[2])
-    return any(_plain(piece) in spellings or _plain(piece.rstrip(_TRAILING)) in spellings for piece in _pieces(texts))
+    bare = wanted.partition("://")[2] if wanted.startswith(_SCHEMES) else wanted
+    # Most texts do not hold it in any way, and taking a long one to pieces is work.
+    likely = (text for text in texts if bare.lower() in text.lower())
+    return any(_plain(end) in (wanted, bare) for piece in _pieces(likely) for end in (piece, piece.rstrip(_TRAILING)))
 
 
 def printable(text: str) -> str:

@@ -17,9 +17,6 @@ from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import UserId
 from ostiary.contracts.policy import Allow, Deny
 from ostiary.core.policy.circumstances import (
-    CHILDREN_DENY,
-    LEAVES_DENY,
-    SANDBOX_DENY,
     DepthRules,
     SandboxRules,
     depth_layer,
@@ -32,6 +29,11 @@ from ostiary.core.policy.layers import Lists
 
 MANAGER = Principal(user=UserId(channel="irc", stable_id="m"), role="manager")
 NONE: frozenset[str] = frozenset()
+SANDBOX_DENY = ["browser", "cron", "canvas", "nodes", "gateway"]
+CHILDREN_DENY = [
+    *("gateway", "agents_list", "whatsapp_login", "session_status", "cron", "memory_search", "memory_get", "sessions_send"),
+]
+LEAVES_DENY = ["sessions_list", "sessions_history", "sessions_spawn"]
 
 
 def denies(layer: Layer, *names: str, **more: object) -> list[str]:
@@ -95,7 +97,7 @@ def sandboxed(**rules: object) -> Layer:
 
 
 def test_a_sandboxed_session_lacks_what_reaches_the_machine() -> None:
-    assert denies(sandboxed(), *SANDBOX_DENY, "image", "exec", "write") == list(SANDBOX_DENY)
+    assert denies(sandboxed(), *SANDBOX_DENY, "image", "exec", "write") == SANDBOX_DENY
 
 
 def test_the_usual_list_can_be_replaced() -> None:
@@ -136,7 +138,7 @@ def test_who_was_not_spawned_is_not_narrowed() -> None:
 def test_children_lack_some_tools_and_the_deepest_lack_more() -> None:
     layer = depth_layer(DepthRules(max_depth=2))
     every = (*CHILDREN_DENY, *LEAVES_DENY, "exec")
-    assert denies(layer, *every, depth=1) == list(CHILDREN_DENY)
+    assert denies(layer, *every, depth=1) == CHILDREN_DENY
     assert denies(layer, *every, depth=2) == denies(layer, *every, depth=3) == [*CHILDREN_DENY, *LEAVES_DENY]
 
 
@@ -161,6 +163,14 @@ def test_deeper_than_the_limit_nobody_starts_anybody_even_if_given() -> None:
     assert denies(layer, "sessions_spawn", depth=1) == []
     assert denies(layer, "Sessions_Spawn", depth=2) == ["Sessions_Spawn"]
     assert denies(layer, "read", depth=2) == []
+
+
+def test_what_children_lack_is_said_in_the_layers_name() -> None:
+    layer = depth_layer(DepthRules(max_depth=2, lists=Lists(also_allow=("sessions_spawn",))))
+    assert layer(act("cron", depth=1)) == Deny(layer="depth", reason="cron is on the deny list")
+    assert layer(act("cron", depth=2)) == Deny(layer="depth", reason="cron is on the deny list")
+    too_deep = Deny(layer="depth", reason="sub-agents may be 2 deep, and this one is deeper already")
+    assert layer(act("sessions_spawn", depth=3)) == too_deep
 
 
 def test_childrens_lists_know_the_plugins() -> None:
@@ -203,6 +213,19 @@ def test_what_acts_is_off_until_it_is_switched_on() -> None:
 def test_only_what_acts_needs_a_switch(spec: object, arguments: dict[str, object], needs_one: bool) -> None:
     action = act(spec, arguments=arguments, reply_to=HOME)  # type: ignore[arg-type]
     assert isinstance(switch()(action), Deny) is needs_one
+
+
+@pytest.mark.parametrize(
+    ("spec", "attended", "reason"),
+    [
+        (tool("read"), False, "it needs no switch: it only looks, or can be taken back"),
+        (EXEC, True, "the owner is here and can be asked"),
+        (tool("lookup", frozenset(), is_client=True), False, "it runs on the caller's side"),
+    ],
+)
+def test_what_needs_no_switch_says_why(spec: object, attended: bool, reason: str) -> None:
+    action = act(spec, is_attended=attended)  # type: ignore[arg-type]
+    assert switch()(action) == Allow(layer="switch", reason=reason)
 
 
 def test_whoever_sits_before_the_house_needs_no_switch_unless_it_is_strict() -> None:

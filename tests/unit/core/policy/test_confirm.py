@@ -2,9 +2,10 @@ import pytest
 from tests.unit.core.policy.acting import BROWSER, EXECUTE, HOME, LOOK, PROCESS, SEND, WRITE, act, tool
 
 from ostiary.contracts.messages import Address
-from ostiary.contracts.policy import Action, Ask
+from ostiary.contracts.policy import Action, Allow, Ask
 from ostiary.contracts.tool import Effect, ToolSpec
 from ostiary.core.policy.confirm import Confirm, confirm_layer
+from ostiary.core.policy.recipients import is_reply
 
 MESSAGE = tool("message", SEND)
 
@@ -43,6 +44,22 @@ def test_danger_is_what_cannot_be_taken_back(spec: ToolSpec, arguments: dict[str
     assert (asked("danger", action), asked("always", action)) == (danger, always)
 
 
+@pytest.mark.parametrize(
+    ("spec", "arguments", "reason"),
+    [
+        (tool("read"), {}, "it only looks"),
+        (tool("web_fetch", LOOK), {}, "it only looks"),
+        (tool("write", WRITE, undoable=True), {}, "what it changes can be taken back"),
+        (MESSAGE, {}, "it goes where the answer goes"),
+        (tool("lookup", frozenset(), is_client=True), {}, "it runs on the caller's side"),
+    ],
+)
+def test_what_is_not_asked_about_says_why(spec: ToolSpec, arguments: dict[str, object], reason: str) -> None:
+    layer = confirm_layer("danger")
+    assert layer is not None
+    assert layer(act(spec, arguments=arguments)) == Allow(layer="confirm", reason=reason)
+
+
 def test_never_is_no_layer_at_all() -> None:
     assert confirm_layer("never") is None
 
@@ -76,6 +93,13 @@ def test_what_goes_where_the_answer_goes_needs_no_question(
 def test_only_the_tool_message_is_believed_about_where_it_sends() -> None:
     assert asked("danger", act(tool("mail", SEND), reply_to=HOME))
     assert asked("danger", act(tool("message", SEND | {Effect.SPEND}), reply_to=HOME))
+    assert not asked("danger", act(tool("message", SEND | {Effect.READ}), reply_to=HOME))
+
+
+def test_whether_something_is_a_reply_is_a_plain_yes_or_no() -> None:
+    assert is_reply(act(tool("mail", SEND)), SEND) is False
+    assert is_reply(act(MESSAGE, arguments={"to": "irc:x"}), SEND) is False
+    assert is_reply(act(MESSAGE), SEND) is True
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ def test_what_a_call_can_do_depends_on_its_arguments(
         (tool("read"), True),
         (tool("web_fetch", LOOK), True),
         (tool("write", WRITE, undoable=True), True),
+        (tool("edit", WRITE | READ, undoable=True), True),
         (tool("write", WRITE), False),
         (tool("sync", WRITE | {Effect.NETWORK}, undoable=True), False),
         (tool("exec", EXECUTE), False),
@@ -68,8 +69,8 @@ def deep(levels: int) -> object:
 
 def test_what_is_too_deep_or_too_much_to_look_at_is_refused() -> None:
     assert urls_of({"a": deep(7)}) == ("https://x",)
-    with pytest.raises(ValueError, match="too deep"):
+    with pytest.raises(ValueError, match=r"^arguments nested too deep$"):
         urls_of({"a": deep(8)})
     assert urls_of({"a": ["x"] * 1000}) == ()
-    with pytest.raises(ValueError, match="too many"):
+    with pytest.raises(ValueError, match=r"^too many arguments$"):
         urls_of({"a": ["x"] * 1001})

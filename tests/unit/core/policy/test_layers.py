@@ -6,7 +6,7 @@ from tests.unit.core.policy.acting import HOME, OWNER_HERE, SESSION, STRANGER, a
 from ostiary.contracts.content import Trust
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.policy import Action, Allow, Decision, Deny
-from ostiary.core.policy.layers import Lists, list_layer, lists_layer, profile_layer, visible_tools
+from ostiary.core.policy.layers import GRANTABLE, Lists, list_layer, lists_layer, profile_layer, visible_tools
 from ostiary.core.policy.names import GROUPS, PROFILES
 from ostiary.core.policy.rules import Rules, compile_rules
 
@@ -39,13 +39,18 @@ def test_also_allow_adds_to_a_profile() -> None:
 
 
 def test_a_tool_the_client_brought_is_granted() -> None:
-    assert isinstance(profile_layer("minimal")(act(tool("lookup", is_client=True))), Allow)
+    brought = Allow(layer="profile", reason="the caller brought this tool and runs it")
+    assert profile_layer("minimal")(act(tool("lookup", is_client=True))) == brought
 
 
 def test_a_profile_nobody_knows_is_refused() -> None:
     with pytest.raises(BadInput, match="everything") as refused:
         profile_layer("everything")
     assert "minimal" in refused.value.hint
+
+
+def test_a_standing_grant_answers_only_these_layers() -> None:
+    assert set(GRANTABLE) == {"confirm", "switch"}
 
 
 def test_deny_wins_over_allow() -> None:

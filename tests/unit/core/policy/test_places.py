@@ -108,13 +108,14 @@ def test_a_sender_is_known_by_a_stable_id(key: str) -> None:
 def test_a_name_is_refused(key: str) -> None:
     with pytest.raises(BadInput, match="no stable id") as refused:
         by_sender({key: NO_EXEC}, ANN)
-    assert "never a name" in refused.value.hint
+    assert refused.value.hint == "Use the platform's own id, never a name."
 
 
 @pytest.mark.parametrize("key", ["", " ", "id:", "telegram: "])
 def test_a_sender_without_an_id_is_refused(key: str) -> None:
-    with pytest.raises(BadInput, match="without an id"):
+    with pytest.raises(BadInput, match=r"^toolsBySender has an entry without an id$") as refused:
         by_sender({key: NO_EXEC}, ANN)
+    assert refused.value.hint == "Use the platform's own id."
 
 
 def test_an_id_that_looks_like_a_name_is_an_id_where_ids_look_so() -> None:

@@ -14,7 +14,7 @@ from ostiary.core.policy.circumstances import DepthRules, SandboxRules
 from ostiary.core.policy.judge import settle
 from ostiary.core.policy.layers import Lists
 from ostiary.core.policy.places import GroupRules
-from ostiary.core.policy.rules import LAYERS, AgentRules, Rules, Runtime, compile_rules
+from ostiary.core.policy.rules import LAYERS, AgentRules, Rules, Runtime, compile_rules, not_strict, nothing_on
 from ostiary.core.policy.taint import TaintRules
 
 FULL = Lists(profile="full")
@@ -59,6 +59,12 @@ def test_without_any_rule_the_owner_has_the_minimal_profile_and_others_nothing()
     assert layer_of(judge(act("session_status"))) == ("allow", "profile")
     assert layer_of(judge(act("read"))) == ("deny", "profile")
     assert layer_of(judge(act("session_status", STRANGER))) == ("deny", "role")
+
+
+def test_what_is_not_said_is_cautious() -> None:
+    assert (Rules().confirm, Rules().has_switches, nothing_on("exec"), not_strict()) == ("danger", False, False, False)
+    judge = compile_rules(Rules(lists=FULL, has_switches=True, confirm="never"))
+    assert [layer_of(judge(act(EXEC, is_attended=here)))[0] for here in (False, True)] == ["deny", "allow"]
 
 
 def test_a_missing_profile_is_the_smallest() -> None:

@@ -26,7 +26,7 @@ from ostiary.contracts.identity import Principal
 from ostiary.contracts.messages import UserId
 from ostiary.contracts.policy import Action, Ask, Decision, Deny
 from ostiary.contracts.tool import Effect, ToolSpec
-from ostiary.core.policy.taint import TaintRules, is_tainted, taint_layer
+from ostiary.core.policy.taint import TaintRules, is_tainted, nothing_known, taint_layer
 
 MESSAGE = tool("message", SEND)
 FETCH = tool("web_fetch", LOOK)
@@ -99,6 +99,7 @@ def test_tainted_is_where_strangers_words_and_private_things_meet(label: Label, 
         (MESSAGE, {"text": "hi", "to": "telegram:4711"}, True),
         (MESSAGE, {"text": "hi", "to": ["telegram:4711"]}, True),
         (tool("message", SEND | {Effect.NETWORK}), {"text": "hi"}, True),
+        (tool("message", SEND | {Effect.READ}), {"text": "hi"}, False),
         (tool("mail", SEND), {}, True),
         (tool("sessions_send", SEND), {"to": "telegram:100"}, True),
     ],
@@ -125,6 +126,7 @@ def test_a_command_outside_the_fence_has_the_network_anyway() -> None:
         ("telegram:4711", (), ("telegram:4711",), False),
         ("telegram:47110815", (), ("47110815",), False),
         ("telegram:4711", (), ("4711",), True),
+        ("telegram:47110", (), ("47110",), False),
         ("ann@x.example", (), ("ann@x.example",), False),
         ("telegram:4711", (), (), True),
     ],
@@ -136,7 +138,14 @@ def test_a_recipient_is_fine_who_is_listed_or_was_named_by_the_owner(
     assert asks(action, recipients=frozenset(recipients), is_named=lambda action, text: text in named) is asked
 
 
+def test_a_message_tool_that_also_reads_is_still_one() -> None:
+    also_reads = tool("message", SEND | {Effect.READ})
+    action = act(also_reads, label=BOTH, reply_to=HOME, arguments={"to": "telegram:4711"})
+    assert not asks(action, recipients=frozenset({"telegram:4711"}))
+
+
 def test_by_itself_nothing_is_known_and_nobody_is_named() -> None:
+    assert (TaintRules().mode, nothing_known(act("x"), "y")) == ("ask", False)
     assert asks(act(FETCH, label=BOTH, arguments={"url": KNOWN}))
     assert asks(act(MESSAGE, label=BOTH, reply_to=HOME, arguments={"to": "telegram:4711"}))
 
@@ -203,7 +212,7 @@ def test_of_many_sources_some_are_named_and_the_rest_counted() -> None:
     said = [getattr(judged(act(tool("mail", SEND), label=label)), "reason", "") for label in (many, few, none)]
     assert "(read so far: a, b, c and 2 more)" in said[0]
     assert "(read so far: a\\u001b, b, c)" in said[1]
-    assert "read so far" not in said[2]
+    assert said[2].endswith("which could leak this way. Say yes only if it is what you want")
 
 
 def test_an_address_cannot_hide_in_the_question() -> None:

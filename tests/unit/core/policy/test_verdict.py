@@ -10,7 +10,7 @@ from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.policy import Action, Allow, Ask, Decision, Deny
 from ostiary.contracts.tool import Effect, ToolSpec
 from ostiary.core.policy.judge import Judge, settle
-from ostiary.core.policy.verdict import Verdict
+from ostiary.core.policy.verdict import SECONDS_PER_POLICY, Verdict
 
 ACTION = Action(
     principal=Principal(user=UserId(channel="api", stable_id="me"), role=OWNER),
@@ -174,5 +174,17 @@ async def test_a_judge_that_breaks_or_babbles_is_named_by_what_it_did() -> None:
         raise ZeroDivisionError
 
     babbling: Any = lambda _: 7  # noqa: E731
-    reasons = [(await Verdict(judge=judge).decide(ACTION)).reason for judge in (broken, babbling)]
-    assert reasons == ["the built-in rules failed (ZeroDivisionError)", "the built-in rules gave no decision"]
+    said = [await Verdict(judge=judge).decide(ACTION) for judge in (broken, babbling)]
+    assert said == [
+        Deny(layer="verdict", reason="the built-in rules failed (ZeroDivisionError)"),
+        Deny(layer="verdict", reason="the built-in rules gave no decision"),
+    ]
+
+
+async def test_explaining_names_whoever_decided() -> None:
+    (step,) = await Verdict(judge=lambda _: ALLOW).explain(ACTION)
+    assert (step.layer, step.decision) == ("verdict", ALLOW)
+
+
+def test_a_policy_has_five_seconds() -> None:
+    assert SECONDS_PER_POLICY == 5.0

@@ -36,6 +36,14 @@ from ostiary.core.policy.words import mentions, printable
         ("one two", "one two", False),
         ("", "", False),
         ("anything", "", False),
+        ("()", "", False),
+        ('<a href="https://a.example/b">x</a>', "https://a.example/b", True),
+        ('"https://en.example/X_(film)y"', "https://en.example/X_(film)y", True),
+        ("https://a.example/b~", "https://a.example/b", False),
+        ("~https://a.example/b", "https://a.example/b", False),
+        ("look at A.Example", "https://a.example", True),
+        ("https://LOCALHOST", "https://localhost", True),
+        ("Ann.B", "ann.b", True),
     ],
 )
 def test_an_address_is_named_by_itself_or_not_at_all(text: str, address: str, found: bool) -> None:
