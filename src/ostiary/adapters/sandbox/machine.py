@@ -21,6 +21,19 @@ from ostiary.contracts.sandbox import SandboxProfile
 
 # Exists everywhere and is nobody's; what is put over it is seen by one bubblewrap alone.
 _MEETING_PLACE = "/mnt"
+_MEET = f"""set -e
+mount -t tmpfs -o mode=0755,nosuid,nodev ostiary {_MEETING_PLACE}
+number=0
+while [ "$1" != -- ]; do
+    name={_MEETING_PLACE}/$number
+    if [ -d "$1" ]; then mkdir "$name"; else : > "$name"; fi
+    mount --bind "$1" "$name"
+    number=$((number + 1))
+    shift
+done
+shift
+exec "$@"
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,18 +108,17 @@ def _reach(machine: Machine, wanted: Sequence[str]) -> tuple[tuple[str, ...], in
     reached by other names, and becomes that user in there."""
     if machine.user is None or all(_is_open(path, machine.user) for path in wanted):
         return (machine.bubblewrap,), machine.user, {path: path for path in wanted}
-    change = shutil.which("setpriv")
-    if change is None:
+    tools = [shutil.which(name) for name in ("unshare", "setpriv")]
+    if None in tools:
         raise SandboxUnavailable(
-            "The workspace lies where only root may go.",
-            hint="Install util-linux (setpriv), or start the gateway as an ordinary user.",
+            "The workspace lies where only root may go.", hint="Install util-linux, or start the gateway as an ordinary user."
         )
     names = {path: f"{_MEETING_PLACE}/{number}" for number, path in enumerate(wanted)}
-    view_of_root = (machine.bubblewrap, "--die-with-parent", "--dev-bind", "/", "/", "--tmpfs", _MEETING_PLACE)
-    binds = tuple(word for path, name in names.items() for word in ("--bind", path, name))
+    # Each of these becomes the next: were there a process between us and bubblewrap, it would not end with us.
+    meet = (str(tools[0]), "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _MEET, "sh", *wanted, "--")
     user = str(machine.user)
-    become = (change, "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--", machine.bubblewrap)
-    return (*view_of_root, *binds, "--", *become), None, names
+    become = (str(tools[1]), "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--", machine.bubblewrap)
+    return (*meet, *become), None, names
 
 
 def _is_open(path: str, user: int) -> bool:

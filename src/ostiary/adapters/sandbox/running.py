@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 import anyio
+import anyio.lowlevel
 from anyio import CancelScope, Event
 
 from ostiary.adapters.sandbox.output import HeadTail

@@ -1,11 +1,12 @@
 """The fork servers that are kept: few, each for one view of the host, each gone a minute after its last run."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import anyio
 
-from ostiary.adapters.sandbox.machine import Machine
+from ostiary.adapters.sandbox.machine import Machine, check_socket
 from ostiary.adapters.sandbox.served import Server, start_server
 from ostiary.adapters.sandbox.view import Source
 from ostiary.contracts.sandbox import SandboxProfile
@@ -67,5 +68,14 @@ def _key(sources: Sequence[Source], profile: SandboxProfile, home: str) -> Key:
     return (
         tuple((source.mount.source, source.mount.target, source.mount.writable) for source in sources),
         tuple(source.identity for source in sources),
-        (profile.network, profile.proxy_socket, home, limits.temporary_bytes, limits.memory_bytes, limits.processes),
+        (profile.network, _proxy(profile), home, limits.temporary_bytes, limits.memory_bytes, limits.processes),
     )
+
+
+def _proxy(profile: SandboxProfile) -> Key:
+    """Which socket it is, not only what it is called: a server holds the one that was there when it began."""
+    if profile.network != "proxy":
+        return ()
+    check_socket(profile.proxy_socket)
+    found = os.lstat(profile.proxy_socket)
+    return (profile.proxy_socket, found.st_dev, found.st_ino, found.st_ctime_ns)
