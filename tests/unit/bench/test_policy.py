@@ -1,5 +1,4 @@
 import pytest
-
 from bench import policy
 from bench.policy import policy_row
 
