@@ -24,10 +24,11 @@ $(DEV_STAMP): pyproject.toml requirements/dev.lock scripts/bootstrap.sh
 setup: $(RUN_STAMP) ## Install Ostiary and the embedded model's engine into .venv
 
 run: $(RUN_STAMP) ## Start the gateway and print the link to its web page
+	@[ "$$(uname)" != Linux ] || scripts/system_tools.sh want bwrap=bubblewrap
 	@exec $(BIN)/ostiary up
 
 test: $(DEV_STAMP) ## Run every test
-	@scripts/test_tools.sh
+	@scripts/system_tools.sh need chromium node=nodejs gcc bwrap=bubblewrap
 	$(BIN)/pytest $(TESTFLAGS)
 
 check: $(DEV_STAMP) ## Lint, format, types, import rules, documentation
