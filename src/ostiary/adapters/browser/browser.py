@@ -9,8 +9,8 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from ostiary.adapters.browser.process import BrowserProcess
 from ostiary.adapters.browser.outline import clean
+from ostiary.adapters.browser.process import BrowserProcess
 from ostiary.adapters.browser.records import PAGE_BYTES, Bound, Element, Order, ProxyAddress, Settings, View
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import Busy, ToolError
