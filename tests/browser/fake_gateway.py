@@ -2,8 +2,9 @@
 
     python -m tests.browser.fake_gateway --port 8123      prints a sign-in link
 
-What is asked decides what happens: "slow" waits for `release`, "tools" calls tools, "fail" fails, "echo …" repeats, a
-command is answered at once. It checks what it receives as strictly as the original: unknown fields are refused.
+What is asked decides what happens: "slow" waits for `release`, "tools" calls tools, "write and run" writes a file and asks
+before it runs it, "ask three" asks three like questions, "fail" fails, "echo …" repeats, a command is answered at once. It
+checks what it receives as strictly as the original: unknown fields are refused.
 """
 
 import asyncio
@@ -23,7 +24,8 @@ from ostiary.gateway.errors import ApiError
 from ostiary.gateway.protocol import chat, config, connect, devices, models, sessions, system, usage
 from ostiary.gateway.protocol.shape import Nothing
 from ostiary.gateway.ui import Ui, ui_pages
-from tests.browser import fake_data
+from tests.browser import fake_data, fake_house
+from tests.browser.fake_house import FakeHouse
 
 PARAMS: dict[str, Any] = {
     "connect": connect.Connect,
@@ -58,7 +60,11 @@ PARAMS: dict[str, Any] = {
     "device.pair.approve": devices.Approve,
     "device.pair.reject": devices.OfRequest,
     "device.revoke": devices.OfDevice,
+    **fake_house.PARAMS,
 }
+
+
+NAMES = ("Ana", "Ben", "Cleo")
 
 
 class Refused(Exception):
@@ -84,6 +90,9 @@ class FakeGateway:
         self.profiles = [dict(row) for row in fake_data.PROFILES]
         self.problems: list[str] = []
         self.config_text = fake_data.CONFIG
+        self.house = FakeHouse(self.broadcast)
+        self.house.resume = self._answered
+        self._questions: dict[str, asyncio.Future[str]] = {}
         self.pending = [
             {
                 "id": "r1",
@@ -119,6 +128,9 @@ class FakeGateway:
         ]
         # Sent into the void: the sequence numbers go on, the events are gone.
         self.lose_events = False
+        # While it is not set, a command that was allowed goes on running.
+        self.progress = asyncio.Event()
+        self.progress.set()
         self._sockets: set[_Socket] = set()
         self._release = asyncio.Event()
         self._released = 0
@@ -263,15 +275,31 @@ class FakeGateway:
             if key in self.results:
                 result = self.results[key]
             else:
-                handler: Callable[[_Socket, dict[str, Any]], Awaitable[Any]] = getattr(
-                    self, "_on_" + method.replace(".", "_").replace("-", "_")
-                )
-                result = await handler(socket, params)
+                result = await self._handle(socket, method, params)
                 if key:
                     self.results[key] = result
             await socket.send({"type": "res", "id": frame["id"], "ok": True, "payload": result})
         except Refused as refused:
             await socket.send({"type": "res", "id": frame["id"], "ok": False, "error": refused.frame})
+
+    async def _handle(self, socket: "_Socket", method: str, params: dict[str, Any]) -> Any:
+        name = method.replace(".", "_").replace("-", "_")
+        if method in fake_house.PARAMS:
+            try:
+                return await getattr(self.house, f"on_{name}")(params)
+            except KeyError as error:
+                raise Refused("CONFLICT", str(error.args[0])) from None
+        handler: Callable[[_Socket, dict[str, Any]], Awaitable[Any]] = getattr(self, f"_on_{name}")
+        return await handler(socket, params)
+
+    async def broadcast(self, event: str, payload: dict[str, Any]) -> None:
+        for socket in list(self._sockets):
+            await socket.event(event, payload, is_lost=self.lose_events)
+
+    def _answered(self, row: dict[str, Any], answer: str) -> None:
+        waiting = self._questions.pop(row["id"], None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer)
 
     async def _on_connect(self, socket: "_Socket", params: dict[str, Any]) -> Any:
         self._sockets.add(socket)
@@ -279,12 +307,13 @@ class FakeGateway:
             "type": "hello-ok",
             "protocol": 3,
             "server": {"version": "0.1.0", "connId": "c1"},
-            "features": {"methods": [*PARAMS], "events": ["tick", "chat", "sessions", "presence", "health"]},
+            "features": {"methods": [*PARAMS], "events": ["tick", "chat", "sessions", "presence", "health", "approval"]},
             "snapshot": {
                 "presence": [],
                 "health": self._health(),
                 "stateVersion": {"presence": 1, "health": 1},
                 "uptimeMs": 1000,
+                "approvals": self.house.waiting,
             },
             "policy": {"maxPayload": 1 << 20, "maxBufferedBytes": 1 << 20, "tickIntervalMs": 30000},
             "auth": {"scopes": ["read", "chat", "approve", "admin"]},
@@ -598,6 +627,9 @@ class FakeGateway:
         if "tools" in text:
             await self._call_tools(key, turn)
             number = 2
+        if "write and run" in text or "ask three" in text:
+            await self._act(key, turn, 3 if "ask three" in text else 1)
+            number = 2
         answer = text.removeprefix("echo ") if text.startswith("echo ") else fake_data.STREAMED
         await self._stream(key, turn, number, answer, is_slow="slow" in text)
         turn["steps"].append(fake_data.step(number, answer))
@@ -647,6 +679,60 @@ class FakeGateway:
         await asyncio.sleep(self.pace * 20)
         await self._tell(key, {**facts, "phase": "ended", "fate": "done", "isError": False, "seconds": 0.2})
         turn["steps"].append(fake_data.step(1, "", thinking="I look into the notes.", calls=[made]))
+
+    async def _act(self, key: str, turn: dict[str, Any], many: int) -> None:
+        """Write a file, ask before running it, run what was allowed."""
+        id = turn["id"]
+        made = fake_data.call(
+            f"{id}-w", "write", '{"path":"hello.py","content":"…"}', "Wrote hello.py (3 lines).",
+            details={"path": "hello.py", "version": 1, "diff": fake_house.DIFF}, layer="profile",
+        )  # fmt: skip
+        calls = [made]
+        turn["steps"].append(fake_data.step(1, "I write it and then run it.", calls=calls))
+        step = {"turn": id, "step": 1}
+        await self._tell(key, {**step, "state": "delta", "attempt": 1, "offset": 0, "text": "I write it", "stream": "assistant"})
+        await self._tell_call(key, id, made, "started")
+        self.house.wrote(id, "hello.py")
+        await self._tell_call(key, id, made, "ended")
+        rows = [fake_house.question(f"q{n}{id[-3:]}", key, id, f"python3 hello.py {NAMES[n]}") for n in range(many)]
+        answers = {row["id"]: asyncio.get_running_loop().create_future() for row in rows}
+        self._questions.update(answers)
+        for row in rows:
+            await self.house.ask(row)
+        turn["status"] = "waiting"
+        await self._tell(
+            key, {"turn": id, "state": "waiting", "waitingFor": "approval", "callIds": [row["callId"] for row in rows]}
+        )
+        given = [await answers[row["id"]] for row in rows]
+        turn["status"] = "running"
+        for row, answer in zip(rows, given, strict=True):
+            calls.append(await self._run_asked(key, id, row, answer))
+        await self._tell(key, {"turn": id, "state": "resumed"})
+
+    async def _run_asked(self, key: str, turn: str, row: dict[str, Any], answer: str) -> dict[str, Any]:
+        ran = answer == "allowed"
+        call = fake_data.call(
+            row["callId"], "exec", json.dumps(row["arguments"]),
+            "Hello, Ana\n[exit 0, 0.3 s]" if ran else "Refused by a person.", state="done" if ran else "refused", isError=not ran,
+            details={"code": 0, "seconds": 0.31, "changes": []} if ran else {}, layer="confirm",
+            asked=[{"id": row["id"], "layers": row["layers"], "reason": row["reason"], "at": row["askedAt"],
+                    "deadline": row["deadline"], "answer": answer, "by": "api:token"}],
+        )  # fmt: skip
+        if ran:
+            await self._tell_call(key, turn, call, "started")
+            for line in ("exec", "collecting …\n", "Hello, Ana\n"):
+                await self._tell(key, {"turn": turn, "state": "progress", "step": 1, "id": call["id"], "text": line})
+            await self.progress.wait()
+        await self._tell_call(key, turn, call, "ended")
+        return call
+
+    async def _tell_call(self, key: str, turn: str, call: dict[str, Any], phase: str) -> None:
+        facts = {"turn": turn, "state": "tool", "step": 1, "id": call["id"], "name": call["name"], "phase": phase}
+        if phase == "started":
+            await self._tell(key, {**facts, "arguments": call["arguments"], "fate": "running", "layer": call["layer"]})
+            return
+        ended = {name: call[name] for name in ("isError", "result", "seconds", "details")}
+        await self._tell(key, {**facts, "fate": call["state"], **ended})
 
     async def _stream(self, key: str, turn: dict[str, Any], number: int, answer: str, *, is_slow: bool) -> None:
         half = len(answer) // 2

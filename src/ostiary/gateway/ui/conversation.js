@@ -49,6 +49,17 @@ export const addDelta = (step, { attempt = 0, offset = 0, text = "", stream = "a
   step.counts[field] = offset + length;
 };
 
+const MOST_PROGRESS = 4000;
+
+/** A word from a running call: shown while it runs, never kept. A command's output comes in pieces, others speak in lines. */
+const addProgress = (turn, { id, text = "" }) => {
+  const call = turn.steps.flatMap((step) => step.calls).findLast((each) => each.id === id);
+  if (call?.state !== "running" || text === call.name) return;
+  const before = call.progress ?? "";
+  const isPiece = !before || before.endsWith("\n") || ["exec", "process"].includes(call.name);
+  call.progress = `${before}${isPiece ? "" : "\n"}${text}`.slice(-MOST_PROGRESS);
+};
+
 /** Change `turn` by one event of the gateway. */
 export const applyToTurn = (turn, event) => {
   switch (event.state) {
@@ -62,6 +73,9 @@ export const applyToTurn = (turn, event) => {
       if (isOver(turn)) return;
       turn.status = "running";
       addDelta(stepOf(turn, event.step ?? 1), event);
+      break;
+    case "progress":
+      addProgress(turn, event);
       break;
     case "tool":
       applyTool(stepOf(turn, event.step ?? 1), event);
@@ -113,8 +127,10 @@ const applyTool = (step, event) => {
     step.calls.push(call);
   }
   if (event.arguments !== undefined) call.arguments = event.arguments;
+  for (const name of ["layer", "reason", "details"]) if (event[name] !== undefined) call[name] = event[name];
   if (event.phase === "ended") {
     call.state = event.fate ?? "done";
+    delete call.progress;
     if (event.result !== undefined) call.result = event.result;
     if (event.isError !== undefined) call.isError = event.isError;
     if (event.seconds !== undefined) call.seconds = event.seconds;
@@ -192,6 +208,8 @@ export class Conversation {
     applyToTurn(turn, event);
     if (event.state === "started" || event.state === "steered") this.#settlePending(event.items ?? [], event.inputs ?? []);
     if (event.state === "final" || event.state === "error") this.#afterTurn();
+    // What was asked and not allowed is told by no event of the call itself.
+    if (event.state === "resumed") this.refresh();
     this.changed();
   }
 
@@ -211,7 +229,7 @@ export class Conversation {
   async #load(isFresh) {
     try {
       const limit = Math.max(PAGE, Math.min(this.turns.length, 200));
-      const history = await gateway.request("chat.history", { key: this.key, limit });
+      const history = await gateway.request("chat.history", { key: this.key, limit, verbose: "full" });
       this.#take(history, isFresh);
       this.error = null;
     } catch (error) {
@@ -253,7 +271,7 @@ export class Conversation {
 
   async older() {
     if (!this.more || !this.turns.length) return;
-    const history = await gateway.request("chat.history", { key: this.key, limit: PAGE, before: this.turns[0].id });
+    const history = await gateway.request("chat.history", { key: this.key, limit: PAGE, before: this.turns[0].id, verbose: "full" });
     const known = new Set(this.turns.map((t) => t.id));
     this.turns = [...history.turns.map(cleanTurn).filter((t) => !known.has(t.id)), ...this.turns];
     this.more = Boolean(history.more);
@@ -262,7 +280,7 @@ export class Conversation {
 
   async #afterTurn() {
     try {
-      const history = await gateway.request("chat.history", { key: this.key, limit: 1 });
+      const history = await gateway.request("chat.history", { key: this.key, limit: 1, verbose: "full" });
       this.#takeFacts(history);
       for (const whole of history.turns.map(cleanTurn)) this.#complete(whole);
       this.changed();
@@ -271,7 +289,7 @@ export class Conversation {
     }
   }
 
-  /** Results of tools are not part of the live events; they come with the finished turn. */
+  /** The finished turn as it was committed, with whatever was lost on the way. */
   #complete(whole) {
     const turn = this.turns.find((t) => t.id === whole.id);
     if (!turn || !isOver(turn) || !isOver(whole)) return;

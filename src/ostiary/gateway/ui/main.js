@@ -1,5 +1,7 @@
 // Where the page begins: spend the one-time code if the address brought one, connect, and show what the address names.
+import { begin as beginApprovals } from "./approvals.js";
 import { gateway } from "./gateway.js";
+import { begin as beginHouse } from "./house.js";
 import { base, html, render } from "./lib.js";
 import { begin as beginSessions } from "./sessions.js";
 import { Shell } from "./shell.js";
@@ -27,6 +29,8 @@ const begin = async () => {
   const code = takeCode();
   if (code) await enterCode(code);
   beginSessions();
+  beginApprovals();
+  beginHouse();
   render(html`<${Shell} />`, document.getElementById("app"));
   gateway.open();
   addEventListener("hashchange", async () => {

@@ -1,11 +1,14 @@
 // The frame around every page: the rail, the banner when the connection is lost, keyboard shortcuts, lazily loaded pages.
+import { pending } from "./approvals.js";
 import { gateway } from "./gateway.js";
 import { Icon } from "./icons.js";
 import { Cell, cls, html, kept, useCell, useEffect, useEvent, useState } from "./lib.js";
 import { Notes, Question, Spinner } from "./parts/basics.js";
+import { Chip } from "./parts/chip.js";
 import { Help } from "./parts/help.js";
 import { Switcher } from "./parts/switcher.js";
 import { drawer, overlay, ownPages, PAGES } from "./places.js";
+import { Crier } from "./questions/in_turn.js";
 import { link, route } from "./router.js";
 import { SignIn } from "./signin.js";
 import { Chat } from "./chat/chat.js";
@@ -35,13 +38,16 @@ gateway.on("open", (hello) => {
 export const Rail = () => {
   const { page } = useCell(route);
   const count = useCell(problems);
+  const asked = useCell(pending).length;
   return html`
     <nav class="rail" aria-label="Pages">
       <a class="rail-logo" href=${link("chat")} aria-label="Ostiary"><img src="icon.svg" alt="" width="30" height="30" /></a>
+      <${Chip} className="in-rail" />
       ${ownPages().map(
         (p) => html`
           <a key=${p.page} class="rail-item" href=${link(p.page)} title=${p.label} aria-current=${p.page === page ? "page" : undefined} onClick=${() => (drawer.value = false)}>
             <${Icon} name=${p.icon} size=${20} /><span>${p.label}</span>
+            ${p.page === "approvals" && asked > 0 && html`<b class="count" aria-label=${`${asked} wait`}>${asked}</b>`}
             ${p.page === "health" && count > 0 && html`<b class="dot warn" aria-label=${`${count} problems`}></b>`}
           </a>`,
       )}
@@ -97,6 +103,7 @@ const TopBar = ({ label }) => html`
   <header class="topbar">
     <button type="button" class="icon-button" aria-label="Open menu" onClick=${() => (drawer.value = true)}><${Icon} name="menu" size=${20} /></button>
     <strong>${label}</strong>
+    <${Chip} />
   </header>`;
 
 const isTyping = (target) => target.closest?.("input, textarea, select, [contenteditable]");
@@ -144,5 +151,6 @@ export const Shell = () => {
     ${over === "help" && html`<${Help} onClose=${() => (overlay.value = "")} />`}
     ${over === "switcher" && html`<${Switcher} onClose=${() => (overlay.value = "")} />`}
     <${Question} />
+    <${Crier} />
     <${Notes} />`;
 };

@@ -4,12 +4,14 @@ import { titleOf } from "../format.js";
 import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
 import { cls, html, kept, useCell, useEffect, useEvent, useMemo, useRef, useState } from "../lib.js";
+import { Chip } from "../parts/chip.js";
 import { Menu, complain, confirm, copyText, say } from "../parts/basics.js";
 import { drawer } from "../places.js";
 import { go, replace } from "../router.js";
 import { branch, isListed, list, newKey, sessions } from "../sessions.js";
 import { Composer } from "./composer.js";
 import { Meter } from "./meter.js";
+import { Provenance } from "./provenance.js";
 import { Sidebar, askDelete, askRename } from "./sidebar.js";
 import { Transcript } from "./transcript.js";
 import { segments } from "./turn.js";
@@ -65,6 +67,8 @@ const Head = ({ conversation, session }) => {
     <header class="chat-head">
       <button type="button" class="icon-button phone-only" aria-label="Open menu" onClick=${() => (drawer.value = true)}><${Icon} name="menu" size=${20} /></button>
       <h1 title=${conversation.key}>${titleOf(session)}</h1>
+      <${Provenance} conversation=${conversation} />
+      <${Chip} className="phone-only" />
       <${Meter} conversation=${conversation} />
       <button type="button" class="icon-button phone-only" aria-label="New conversation" onClick=${() => go("chat", newKey())}><${Icon} name="plus" size=${20} /></button>
       <${Menu} label="More about this conversation" items=${items} />

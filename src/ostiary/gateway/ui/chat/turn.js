@@ -4,8 +4,10 @@ import { bytes, cost, moment, seconds, short, time, tokensOf } from "../format.j
 import { Icon } from "../icons.js";
 import { cls, html, useEffect, useRef, useState } from "../lib.js";
 import { CopyButton } from "../parts/basics.js";
+import { Questions } from "../questions/in_turn.js";
 import { link } from "../router.js";
 import { blobAddress } from "../uploads.js";
+import { Changes } from "./changes.js";
 import { Markdown } from "./markdown_box.js";
 import { Work } from "./work.js";
 
@@ -171,7 +173,9 @@ export const Turn = ({ turn, sessionKey, onBranch, onRetry }) => {
           return html`<${Markdown} key=${part.id} text=${part.text} isFinal=${!(isLive && part === last)} />`;
         })}
         ${isLive && !last && html`<div class="dots" role="status"><i></i><i></i><i></i><span class="hidden">The assistant is answering</span></div>`}
-        ${turn.status === "waiting" && html`<p class="ending"><${Icon} name="clock" size=${15} /> ${WAITS[turn.waitingFor] ?? "Waiting"}…</p>`}
+        ${!isBrought && html`<${Questions} sessionKey=${sessionKey} turn=${turn} />`}
+        ${turn.status === "waiting" && turn.waitingFor !== "approval" && html`<p class="ending"><${Icon} name="clock" size=${15} /> ${WAITS[turn.waitingFor] ?? "Waiting"}…</p>`}
+        ${!isBrought && html`<${Changes} turn=${turn} />`}
         ${isOver(turn) && turn.status !== "completed" && html`<${Ending} turn=${turn} onRetry=${() => onRetry(turn)} />`}
         ${isOver(turn) && html`<${Foot} turn=${turn} sessionKey=${sessionKey} onAgain=${isBrought ? null : () => onBranch(turn)} />`}
       </div>

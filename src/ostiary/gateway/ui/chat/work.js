@@ -2,7 +2,8 @@
 import { seconds } from "../format.js";
 import { Icon } from "../icons.js";
 import { cls, html, useState } from "../lib.js";
-import { CopyButton } from "../parts/basics.js";
+import { visible } from "../questions/shown.js";
+import { CallBody } from "./call_body.js";
 
 const STATES = {
   running: ["pulse", "running"],
@@ -13,17 +14,6 @@ const STATES = {
   unanswered: ["alert", "not answered"],
 };
 
-export const pretty = (value) => {
-  if (value === undefined || value === null || value === "") return "";
-  if (typeof value !== "string") return JSON.stringify(value, null, 2);
-  try {
-    const parsed = JSON.parse(value);
-    return typeof parsed === "object" ? JSON.stringify(parsed, null, 2) : value;
-  } catch {
-    return value;
-  }
-};
-
 /** One line that says what a call is about: the first telling argument. */
 const gist = (value) => {
   let given = value;
@@ -31,20 +21,21 @@ const gist = (value) => {
     try {
       given = JSON.parse(value);
     } catch {
-      return value.slice(0, 120);
+      return visible(value.slice(0, 120));
     }
   }
-  if (!given || typeof given !== "object") return String(given ?? "");
+  if (!given || typeof given !== "object") return visible(String(given ?? ""));
   const telling = ["path", "file", "query", "url", "command", "pattern", "name", "text"].find((name) => typeof given[name] === "string");
   const first = telling ? given[telling] : Object.values(given).find((v) => typeof v === "string");
-  return (first ?? "").replace(/\s+/g, " ").slice(0, 120);
+  return visible((first ?? "").replace(/\s+/g, " ").slice(0, 120));
 };
 
 const Call = ({ call }) => {
+  const [isOpen, setOpen] = useState(false);
   const [icon, words] = STATES[call.state] ?? STATES.done;
   const isBad = call.isError || ["refused", "interrupted", "unanswered"].includes(call.state);
   return html`
-    <details class=${cls("call", isBad && "bad", call.state)}>
+    <details class=${cls("call", isBad && "bad", call.state)} onToggle=${(event) => event.target === event.currentTarget && setOpen(event.currentTarget.open)}>
       <summary>
         ${call.state === "running" ? html`<i class="ring" aria-hidden="true"></i>` : html`<${Icon} name=${call.isError && call.state === "done" ? "alert" : icon} size=${15} />`}
         <code>${call.name}</code>
@@ -53,12 +44,7 @@ const Call = ({ call }) => {
         ${call.state !== "running" && call.state !== "done" && html`<small class="state">${words}</small>`}
         <small>${seconds(call.seconds)}</small>
       </summary>
-      <div class="call-body">
-        ${pretty(call.arguments) && html`<div class="labelled"><span>Arguments</span><${CopyButton} text=${pretty(call.arguments)} /></div><pre tabindex="0">${pretty(call.arguments)}</pre>`}
-        ${call.result !== undefined && call.result !== ""
-          ? html`<div class="labelled"><span>${call.isError ? "Error" : "Result"}</span><${CopyButton} text=${String(call.result)} /></div><pre tabindex="0">${pretty(call.result)}</pre>`
-          : call.state !== "running" && html`<p class="muted small">No result was kept.</p>`}
-      </div>
+      ${(isOpen || call.state === "running") && html`<${CallBody} call=${call} />`}
     </details>`;
 };
 
@@ -78,6 +64,13 @@ const summary = (items, isLive) => {
   return `Used ${shown}${calls.length > names.length ? ` · ${calls.length} calls` : ""}`;
 };
 
+const LINES = 8;
+/** What running calls say, as far as it fits: the last lines of each. */
+const Progress = ({ calls }) =>
+  calls
+    .filter((call) => call.state === "running" && call.progress?.trim())
+    .map((call) => html`<pre key=${call.id} class="progress" aria-label=${`${call.name} is at work`}>${visible(call.progress.trimEnd().split("\n").slice(-LINES).join("\n"))}</pre>`);
+
 export const Work = ({ items, isLive }) => {
   const [isOpen, setOpen] = useState(false);
   const calls = items.filter((item) => item.call).map((item) => item.call);
@@ -92,6 +85,7 @@ export const Work = ({ items, isLive }) => {
         ${bad > 0 && html`<small class="bad">${bad} failed</small>`}
         <${Icon} name="chevron" size=${14} />
       </button>
+      ${isLive && html`<${Progress} calls=${calls} />`}
       ${isOpen &&
       html`<div class="work-list">
         ${items.map((item, i) => (item.call ? html`<${Call} key=${item.call.id} call=${item.call} />` : html`<${Thought} key=${`t${i}`} text=${item.thought} isLive=${isLive && i === items.length - 1} />`))}

@@ -1,5 +1,5 @@
 // A session's journal, turn by turn: what was sent, what came back, each call with its verdict, what it cost, how long it took.
-import { pretty } from "../chat/work.js";
+import { pretty } from "../chat/call_body.js";
 import { cost, moment, number, seconds, time, titleOf } from "../format.js";
 import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
@@ -48,6 +48,11 @@ const KINDS = {
       <${Text} label=${isFine ? "Result" : "What it said"} text=${e.text} />
       <${Facts} rows=${[["Trust", trustOf(e.label)], ...Object.entries(e.details ?? {}).map(([k, v]) => [k, typeof v === "object" ? JSON.stringify(v) : String(v)])]} />`];
   },
+  "approval.asked": (e) => ["hand", "warn", html`Asked a person about <code>${e.name}</code>`, html`
+    <${Facts} rows=${[["Asked by", (e.layers ?? []).join(", ")], ["Because", e.reason], ["Until", moment(e.deadline)], ["Trust", trustOf(e.label)], ["Number", e.approval], ["Bound to", digest(e.digest)]]} />
+    <${Text} label="Bound to" text=${Object.entries(e.bound ?? {}).map(([name, value]) => `${name}: ${value}`).join("\n")} />`],
+  "approval.answered": (e) => [e.answer === "allowed" ? "check" : "close", e.answer === "allowed" ? "good" : "bad", `A person’s answer: ${e.answer}`, html`<${Facts} rows=${[["By", e.by || "nobody"], ["Wider grant", e.grant], ["Note", e.note], ["Number", e.approval]]} />`],
+  "session.declassified": (e) => ["seal", "warn", "Vouched for", html`<${Facts} rows=${[["By", e.by], ["Because", e.reason]]} />`],
   "turn.suspended": (e) => ["clock", "warn", `Waits for ${field(e, "waiting_for")}`, html`<${Facts} rows=${[["Until", moment(e.deadline)]]} />`],
   "turn.resumed": (e) => ["play", "", "Went on", html`<${Facts} rows=${[["Because", e.reason]]} />`],
   "turn.ended": (e) => [e.status === "completed" ? "check" : "alert", e.status === "completed" ? "good" : "bad", `Turn ${e.status}`, html`

@@ -12,6 +12,7 @@ const KEYS = [
   ["Alt N", "New conversation"],
   ["/", "Write to the assistant; at the beginning of a message, a command"],
   ["↑", "In an empty message: edit your last one"],
+  ["Alt Q", "Go to what the assistant asks; there y allows once, n refuses"],
   ["?", "This list"],
 ];
 

@@ -1,0 +1,115 @@
+// The question whether the assistant may do something: all that is asked, why, and the answers.
+// A card that was just shown, or may just have moved, takes no answer for a moment: nobody says yes by accident.
+import { answer, moved, secondsUntil, sharedOffers } from "../approvals.js";
+import { gateway } from "../gateway.js";
+import { Icon } from "../icons.js";
+import { cls, html, useCell, useEffect, useEvent, useRef, useState } from "../lib.js";
+import { Badge, complain } from "../parts/basics.js";
+import { Shown } from "./shown.js";
+import { Wider } from "./wider.js";
+
+const ARMED_AFTER_MS = 400;
+const LAYERS = {
+  confirm: "cannot be taken back",
+  switch: "is switched off",
+  taint: "outside text could be behind it",
+  guard: "touches something protected",
+};
+const VERBS = { exec: "run this command", process: "steer a process", browser: "act in the browser", message: "send this message", web_fetch: "fetch this address", write: "write this file", edit: "change this file", apply_patch: "change these files" };
+
+export const askedFor = (tool, many = 1) => `May I ${VERBS[tool] ?? `use ${tool}`}${many > 1 ? `, ${many} times` : ""}?`;
+
+/** How much time is left, as a ring that empties; told in words only to whoever asks for them. */
+const TimeLeft = ({ from, until }) => {
+  const [left, setLeft] = useState(() => secondsUntil(until));
+  useEffect(() => {
+    const timer = setInterval(() => setLeft(secondsUntil(until)), 1000);
+    return () => clearInterval(timer);
+  }, [until]);
+  const around = 2 * Math.PI * 8;
+  const part = Math.min(1, left / Math.max(1, until - from));
+  const words = left <= 0 ? "Time is over" : left < 90 ? `${Math.ceil(left)} s left` : `${Math.ceil(left / 60)} min left`;
+  return html`<span class=${cls("time-left", left < 60 && "late")} title=${words}><span class="hidden">${words}</span>
+    <svg class="meter-ring" width="20" height="20" viewBox="0 0 22 22" aria-hidden="true"><circle cx="11" cy="11" r="8" /><circle class="full" cx="11" cy="11" r="8" stroke-dasharray=${`${around * part} ${around}`} transform="rotate(-90 11 11)" /></svg>
+    ${left < 60 && html`<small aria-hidden="true">${Math.ceil(left)} s</small>`}</span>`;
+};
+
+/** The whole text; one that is longer than its box says so. */
+const Whole = ({ text, label }) => {
+  const ref = useRef();
+  const [isLong, setLong] = useState(false);
+  useEffect(() => setLong(ref.current.scrollHeight > ref.current.clientHeight + 4), [text]);
+  return html`<div class="asked"><pre ref=${ref} tabindex="0" aria-label=${label}><${Shown} text=${text} /></pre>${isLong && html`<small class="muted">${text.split("\n").length} lines; scroll to read all of it</small>`}</div>`;
+};
+
+const Why = ({ row }) => {
+  const isOutside = row.trust === "untrusted" || row.trust === "contact";
+  return html`
+    <p class="why">${row.reason}${/[.?!]$/.test(row.reason) ? "" : "."}</p>
+    <div class="layers">${row.layers.map((layer) => html`<span key=${layer} class=${cls("badge", layer === "taint" && "warn")} title=${`Asked by the layer ${layer}`}><strong>${layer}</strong>${LAYERS[layer] && html` ${LAYERS[layer]}`}</span>`)}</div>
+    ${isOutside && html`<p class="origin"><${Icon} name="alert" size=${15} /><span>The conversation holds text from ${row.sources.length ? row.sources.map((source, i) => html`${i > 0 && ", "}<code key=${source}><${Shown} text=${source} /></code>`) : "outside"}${row.private ? ", and private things" : ""}. It may not be your idea.</span></p>`}`;
+};
+
+/** True once the card has stood still in front of the reader for a moment. */
+const useArmed = (identity) => {
+  const stamp = useCell(moved);
+  const since = useRef(performance.now());
+  const [isArmed, setArmed] = useState(false);
+  const [again, setAgain] = useState(0);
+  const disarm = () => setAgain((n) => n + 1);
+  useEvent(window, "focus", disarm);
+  useEvent(document, "visibilitychange", disarm);
+  useEffect(() => {
+    since.current = performance.now();
+    setArmed(false);
+    const timer = setTimeout(() => setArmed(true), ARMED_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, [identity, stamp, again]);
+  return [isArmed, () => isArmed && performance.now() - since.current >= ARMED_AFTER_MS];
+};
+
+export const identityOf = (rows) => rows.map((row) => [row.id, row.text, row.reason, row.deadline].join("\n")).join("\n\n");
+
+export const Card = ({ rows, place = null }) => {
+  const [isArmed, isReady] = useArmed(identityOf(rows));
+  const [isBusy, setBusy] = useState(false);
+  const [isWider, setWider] = useState(false);
+  const first = rows[0];
+  const deadline = Math.min(...rows.map((row) => row.deadline));
+  const offers = sharedOffers(rows);
+  const mayAnswer = gateway.may("approve");
+  const give = async (words) => {
+    if (!isReady() || isBusy || !mayAnswer) return;
+    setBusy(true);
+    try {
+      await answer(rows, words);
+    } catch (error) {
+      complain(error);
+    }
+    setBusy(false);
+  };
+  const press = (event) => {
+    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+    if (event.key !== "y" && event.key !== "n") return;
+    event.preventDefault();
+    event.stopPropagation();
+    give({ allow: event.key === "y" });
+  };
+  const isOff = !isArmed || isBusy;
+  const many = rows.length;
+  return html`
+    <section class=${cls("question", first.layers.includes("taint") && "tainted")} tabindex="0" role="group" aria-label=${`${askedFor(first.tool, many)} Press y to allow once, n to refuse.`} data-armed=${isArmed} onKeyDown=${press}>
+      <header><h3>${askedFor(first.tool, many)}</h3>${many > 1 && html`<${Badge} kind="warn">${many} like this<//>`}${place}<${TimeLeft} from=${first.askedAt} until=${deadline} /></header>
+      <div class="asked-all">${rows.map((row) => html`<${Whole} key=${row.id} text=${row.text} label=${`What ${row.tool} would be given`} />`)}</div>
+      <${Why} row=${first} />
+      ${mayAnswer
+        ? html`<footer>
+            <button type="button" class="button primary" disabled=${isOff} onClick=${() => give({ allow: true })}>${many > 1 ? `Allow all ${many} once` : "Allow once"}</button>
+            <button type="button" class="button" disabled=${isOff} onClick=${() => give({ allow: false })}>${many > 1 ? `Refuse all ${many}` : "Refuse"}</button>
+            ${offers.length > 0 && html`<button type="button" class="button quiet" aria-expanded=${isWider} disabled=${isOff} onClick=${() => isReady() && setWider(!isWider)}>Allow like this …</button>`}
+            <small class="muted wide-only"><kbd>y</kbd> <kbd>n</kbd></small>
+          </footer>
+          ${isWider && html`<${Wider} tool=${first.tool} offers=${offers} isOff=${isOff} onGive=${(wider) => give({ allow: true, ...wider })} />`}`
+        : html`<p class="muted small">This browser may not answer. The owner can, or grant it under Devices.</p>`}
+    </section>`;
+};
