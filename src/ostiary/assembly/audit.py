@@ -31,6 +31,7 @@ _BATCH = 100
 _LAST_SECONDS = 5.0
 _REMEMBERED = 1000
 _LONGEST = 400
+_LONGEST_LINE = 4096
 
 
 class Note(Protocol):
@@ -78,8 +79,10 @@ def _append(path: Path, head: AuditHead) -> None:
     try:
         os.fchmod(handle, 0o600)
         size = os.fstat(handle).st_size
-        if size and os.pread(handle, 1, size - 1) != b"\n":
-            line = b"\n" + line
+        end = os.pread(handle, _LONGEST_LINE, max(0, size - _LONGEST_LINE))
+        if end and not end.endswith(b"\n"):
+            # A crash cut the last line; it says nothing.
+            os.ftruncate(handle, size - len(end) + end.rfind(b"\n") + 1)
         os.write(handle, line)
         os.fsync(handle)
     finally:

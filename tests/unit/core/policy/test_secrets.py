@@ -119,7 +119,7 @@ def test_a_text_too_short_to_be_a_secret_is_left_alone() -> None:
 
 
 def test_a_secret_that_is_learnt_later_is_known_from_then_on() -> None:
-    known = [("first-Secret-77",)]
+    known: list[tuple[str, ...]] = [("first-Secret-77",)]
     guard = Guard(lambda: known[0])
     assert guard.redact("second-Secret-88") == "second-Secret-88"
     known[0] = ("first-Secret-77", "second-Secret-88")
