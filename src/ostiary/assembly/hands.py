@@ -23,7 +23,7 @@ from ostiary.assembly.builtin import Host
 from ostiary.assembly.config.secret import SecretSource
 from ostiary.assembly.newest import Newest
 from ostiary.assembly.outlet import Outlet
-from ostiary.assembly.prompting import is_private_place
+from ostiary.assembly.prompting import MAIN, is_private_place
 from ostiary.contracts.clock import Clock, Ids
 from ostiary.contracts.content import UserPart
 from ostiary.contracts.errors import SandboxUnavailable
@@ -35,7 +35,7 @@ from ostiary.core.agent.bootstrap import folder_of
 from ostiary.core.agent.links import links_in
 
 if TYPE_CHECKING:
-    from ostiary.adapters.sandbox.bubblewrap import Bubblewrap
+    from ostiary.adapters.sandbox import OwnedSandbox
     from ostiary.assembly.config.agents import Sandbox as SandboxConfig
 
 log = logging.getLogger("ostiary.tools")
@@ -176,7 +176,7 @@ async def _shell(ground: Ground, outlet: Outlet) -> AsyncIterator[Processes]:
         owner=_owner(),
     )
     processes = Processes(workspace, clock=ground.clock, ids=ground.ids)
-    fences = Fences(ground.home / SANDBOX)
+    fences = Fences(ground.home / SANDBOX, newest, sandbox_of)
 
     def rules(session: SessionKey) -> ExecRules:
         tools = newest.live.current.config.tools
@@ -206,22 +206,34 @@ async def _shell(ground: Ground, outlet: Outlet) -> AsyncIterator[Processes]:
 
 
 class Fences:
-    """The sandbox, made when the first command is run."""
+    """The sandboxes by backend, each made when the first command needs it.
 
-    def __init__(self, state: Path) -> None:
+    Only the posture open has commands without a fence, in the sessions that its mode leaves out."""
+
+    def __init__(self, state: Path, newest: Newest, sandbox_of: "Callable[[SessionKey], SandboxConfig]") -> None:
         self._state = state
-        self._made: Bubblewrap | None = None
+        self._newest = newest
+        self._sandbox_of = sandbox_of
+        self._made: dict[tuple[str, str], OwnedSandbox] = {}
 
     def of(self, session: SessionKey) -> Sandbox:
-        if self._made is None:
-            from ostiary.adapters.sandbox.bubblewrap import Bubblewrap
+        """Raises ConfigInvalid."""
+        wanted = self._sandbox_of(session)
+        is_fenced = wanted.mode == "all" or (wanted.mode == "non-main" and session.scope != MAIN)
+        may_be_free = self._newest.live.current.config.posture == "open"
+        backend = wanted.backend if is_fenced or not may_be_free else "host"
+        key = (backend, wanted.image)
+        if key not in self._made:
+            from ostiary.adapters.sandbox import choose_sandbox
 
-            self._made = Bubblewrap(state=self._state)
-        return self._made
+            self._made[key] = choose_sandbox(
+                backend, state=self._state, image=wanted.image, i_accept_no_fence=may_be_free and not is_fenced
+            )
+        return self._made[key]
 
     async def close(self) -> None:
-        if self._made is not None:
-            await self._made.aclose()
+        for sandbox in self._made.values():
+            await sandbox.aclose()
 
 
 def _owner() -> tuple[int, int] | None:

@@ -29,6 +29,7 @@ def tool_rules(config: "Config", plugin_tools: frozenset[str] = frozenset()) -> 
     if tools.confirm == "never" and config.posture != "open":
         sentence = f'tools.confirm: found "never", but the posture "{config.posture}" asks before what cannot be taken back'
         raise ConfigInvalid(sentence, problems=(sentence,), hint="Use danger or always; only the posture open has never.")
+    _check_fence(config)
     return Rules(
         lists=_rules(tools),
         by_provider=_each(tools.by_provider),
@@ -42,6 +43,16 @@ def tool_rules(config: "Config", plugin_tools: frozenset[str] = frozenset()) -> 
         taint=TaintRules(mode=tools.taint.mode, by_role=tools.taint.by_role, recipients=frozenset(tools.message.recipients)),
         plugin_tools=plugin_tools,
     )
+
+
+def _check_fence(config: "Config") -> None:
+    """Only the posture open may leave sessions out of the sandbox."""
+    places = [("agents.defaults", config.agents.defaults.sandbox)]
+    places += [(f"agents.list ({agent.id})", agent.sandbox) for agent in config.agents.list if agent.sandbox is not None]
+    for place, sandbox in places:
+        if sandbox.mode != "all" and config.posture != "open":
+            sentence = f'{place}.sandbox.mode: found "{sandbox.mode}", but the posture "{config.posture}" fences every command'
+            raise ConfigInvalid(sentence, problems=(sentence,), hint="Use all; only the posture open has off and non-main.")
 
 
 def _agent(agent: "Agent", tools: "Tools", general: "Sandbox") -> AgentRules:

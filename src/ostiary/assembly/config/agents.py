@@ -72,6 +72,10 @@ class Sandbox:
     mode: Literal["off", "non-main", "all"] = key("all", "Which sessions run their commands in the sandbox.")
     scope: Literal["session", "agent", "shared"] = key("agent", "Who shares one sandbox.")
     workspace_access: Literal["none", "ro", "rw"] = key("none", "What the sandbox sees of the real workspace.")
+    backend: Literal["auto", "bubblewrap", "docker", "podman", "seatbelt"] = key(
+        "auto", "What fences commands. auto: what is built for this system.", advanced=True
+    )
+    image: str = key("", "The image of a container engine. Empty: a small Debian.", advanced=True)
 
 
 @section
