@@ -135,6 +135,7 @@ def _pages(house: House, limits: Limits) -> Pages:
         limits=limits,
         now=house.clock.now,
         store=house.store,
+        question=lambda approval: _question(house, approval),
     )
 
     def is_on(name: str) -> bool:
@@ -209,6 +210,15 @@ def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "
         revocations=gate.watch_revocations,
         limits=_socket_limits(house),
     )
+
+
+def _question(house: House, approval: str) -> object:
+    import msgspec
+
+    from ostiary.gateway.methods.approvals import question_of
+
+    found = question_of(house.approvals, approval)
+    return msgspec.to_builtins(found) if found is not None else None
 
 
 def _redact(house: House) -> Callable[[str], str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 if TYPE_CHECKING:
     import typer
 
+_CANCELS = "X-Ostiary-Cancel-On-Disconnect"
 _FLAGS = {"--json": "as_json", "--no-stream": "no_stream"}
 _VALUES = {"--message": "message", "-m": "message", "--session": "session", "--model": "model"}
 
@@ -44,7 +45,10 @@ def register(app: "typer.Typer") -> None:
         as_json: Annotated[bool, typer.Option("--json", help="Print the whole answer as JSON.")] = False,
         no_stream: Annotated[bool, typer.Option("--no-stream", help="Print the answer once it is complete.")] = False,
     ) -> None:
-        """Say one thing and print the answer."""
+        """Say one thing and print the answer.
+
+        What the assistant may do only with your yes is shown and asked about here. There is no option to say yes in advance:
+        it would allow what nobody has read. `ostiary approvals allow` with a pattern and a time allows what you know."""
         from ostiary.cli.client import find_gateway
         from ostiary.cli.home import home
 
@@ -91,22 +95,43 @@ def _home() -> Path:
 def _over_http(gateway: Any, asked: Asked, *, cancels: bool = False) -> int:
     """`cancels`: hanging up (Ctrl-C) ends the turn, for there is nobody to go on with it."""
     body, headers = request(asked)
+    headers["X-Ostiary-Detail"] = "true"
     if cancels:
-        headers["X-Ostiary-Cancel-On-Disconnect"] = "true"
-    if asked.as_json or asked.no_stream or not sys.stdout.isatty():
-        answer = gateway.ask(body, headers)
-        return _print(answer, as_json=asked.as_json)
+        headers[_CANCELS] = "true"
+    # The same key twice is the same message: what was followed for its questions is then asked for whole.
+    key = os.urandom(16).hex()
+    is_shown = sys.stdout.isatty() and not (asked.as_json or asked.no_stream)
+    for piece in gateway.stream(body, headers, key=key):
+        if piece.kind == "asked":
+            _put(gateway, body, headers, piece.fields)
+        elif is_shown:
+            _show(piece)
+    if is_shown:
+        print()
+        return 0
+    return _print(gateway.ask(body, headers, key=key), as_json=asked.as_json)
+
+
+def _show(piece: Any) -> None:
     from ostiary.cli.output import safe
 
-    for piece in gateway.stream(body, headers):
-        if piece.kind == "restart":
-            print("\n[the answer starts again]", file=sys.stderr)
-        elif piece.kind == "text":
-            print(safe(piece.text), end="", flush=True)
-        elif piece.kind == "end" and piece.text == "tool_calls":
-            print("[waiting for a tool of the client]", file=sys.stderr)
-    print()
-    return 0
+    if piece.kind == "restart":
+        print("\n[the answer starts again]", file=sys.stderr)
+    elif piece.kind == "text":
+        print(safe(piece.text), end="", flush=True)
+    elif piece.kind == "end" and piece.text == "tool_calls":
+        print("[waiting for a tool of the client]", file=sys.stderr)
+
+
+def _put(gateway: Any, body: dict[str, Any], headers: dict[str, str], question: dict[str, Any]) -> None:
+    from ostiary.cli.asking import put
+
+    def send(command: str) -> str:
+        said = {**body, "messages": [{"role": "user", "content": command}]}
+        own = {name: value for name, value in headers.items() if name != _CANCELS}
+        return str(gateway.ask(said, own)["choices"][0]["message"]["content"] or "")
+
+    put(question, send)
 
 
 def request(asked: Asked) -> tuple[dict[str, Any], dict[str, str]]:

@@ -19,6 +19,8 @@ COMMANDS = (
     "kill",
     "enable",
     "disable",
+    "approvals",
+    "undo",
     "gateway",
     "devices",
     "sessions",
@@ -28,12 +30,14 @@ COMMANDS = (
     "tools",
     "service",
     "doctor",
+    "security",
+    "audit",
     "logs",
     "completion",
 )
 
 # Commands that share a module with others.
-MODULES = dict.fromkeys(("wake", "sleep", "kill", "enable", "disable"), "control") | {"tools": "policy"}
+MODULES = dict.fromkeys(("wake", "sleep", "kill", "enable", "disable"), "control") | {"tools": "policy", "undo": "approvals"}
 
 COMPLETE = "_OSTIARY_COMPLETE"
 

@@ -1,5 +1,6 @@
 """The chat's screen: what was said, a line to type in, and a line that says how things stand."""
 
+from time import time
 from typing import Any, ClassVar
 
 from textual import work
@@ -10,6 +11,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, Markdown, Static
 
 from ostiary.cli.agent import target
+from ostiary.cli.asking import HOW, command_for, whole
 from ostiary.cli.client import Gateway, Piece
 from ostiary.cli.output import safe
 from ostiary.contracts.errors import OstiaryError
@@ -21,6 +23,7 @@ Screen { background: $background; }
 .user { color: $accent; margin: 1 0 0 0; padding: 0 1; border-left: thick $accent; }
 .answer { margin: 0; padding: 0 1; background: $background; }
 .note { color: $text-muted; padding: 0 1; }
+.question { color: $warning; margin: 1 0; padding: 0 1; border-left: thick $warning; }
 .error { color: $error; padding: 0 1; }
 #status { height: 1; color: $text-muted; padding: 0 2; }
 Input { border: round $primary; }
@@ -83,6 +86,7 @@ class ChatScreen(App[None]):
         self._model = ""
         self._tokens = ""
         self._busy = 0
+        self._questions: dict[str, dict[str, Any]] = {}
 
     def compose(self) -> ComposeResult:
         yield VerticalScroll(id="said")
@@ -104,9 +108,28 @@ class ChatScreen(App[None]):
         line.value = ""
         if text in ("/quit", "/exit"):
             self.exit()
-        elif text:
-            self._add(Static(safe(text), classes="user", markup=False))
+        elif text or self._questions:
+            self._said(text)
+
+    def _said(self, text: str) -> None:
+        self._add(Static(safe(text) or "(nothing)", classes="user", markup=False))
+        # While a question is open, what is typed answers it; a command is still a command.
+        question = next(iter(self._questions.values()), None)
+        if question is None or text.startswith("/"):
             self._ask(text)
+        else:
+            self.settled(question["id"])
+            self._ask(command_for(question, text))
+
+    def asked(self, question: dict[str, Any]) -> None:
+        """Shown whole; the next line that is typed answers it."""
+        self._questions[question["id"]] = question
+        self._add(Static(f"{whole(question, time())}\n\n  Type {HOW}.", classes="question", markup=False))
+        self._tell(f"waiting for your answer to {question['id']}")
+
+    def settled(self, approval: str) -> None:
+        if self._questions.pop(approval, None) is not None:
+            self._tell("thinking …  (Esc stops)")
 
     def action_stop(self) -> None:
         if self._busy:
@@ -214,6 +237,10 @@ class Answer:
                 self._screen.activity("thinking …  (Esc stops)")
             case "tool":
                 self._screen.activity(f"using {piece.text} …  (Esc stops)")
+            case "asked":
+                self._screen.asked(piece.fields)
+            case "answered":
+                self._screen.settled(piece.text)
             case "usage" if self._is_turn:
                 tokens = f"{piece.fields.get('prompt_tokens', 0)} in, {piece.fields.get('completion_tokens', 0)} out"
                 self._screen.learned(tokens=tokens)

@@ -16,9 +16,11 @@ _SHORT_SECONDS = 10.0
 
 
 class Piece(NamedTuple):
-    """Something that came over the stream. `restart`: the text so far is void. `end` carries the last chunk's own fields."""
+    """Something that came over the stream. `restart`: the text so far is void. `end` carries the last chunk's own fields.
 
-    kind: Literal["text", "thinking", "tool", "restart", "usage", "end"]
+    `asked`: the turn waits for a person, and `fields` is what there is to answer; `answered`: `text` waits no more."""
+
+    kind: Literal["text", "thinking", "tool", "asked", "answered", "restart", "usage", "end"]
     text: str = ""
     fields: dict[str, Any] = {}  # noqa: RUF012 - never changed
 
@@ -45,10 +47,10 @@ class Gateway:
         """One whole answer. Raises OstiaryError."""
         return self._json("POST", "/v1/chat/completions", body, {**headers, **_keyed(key)}, seconds=_TURN_SECONDS)
 
-    def stream(self, body: dict[str, Any], headers: dict[str, str]) -> Iterator[Piece]:
+    def stream(self, body: dict[str, Any], headers: dict[str, str], *, key: str = "") -> Iterator[Piece]:
         """An answer as it is written; closing the iterator hangs up. Raises OstiaryError, also in mid-answer."""
         body = {**body, "stream": True, "stream_options": {"include_usage": True}}
-        with self._open("POST", "/v1/chat/completions", body, headers, _TURN_SECONDS) as response:
+        with self._open("POST", "/v1/chat/completions", body, {**headers, **_keyed(key)}, _TURN_SECONDS) as response:
             for line in _lines(response):
                 if line.startswith(b"data: ") and line != b"data: [DONE]":
                     yield from _pieces(json.loads(line[6:]))
@@ -141,6 +143,10 @@ def _pieces(chunk: dict[str, Any]) -> Iterator[Piece]:
         return
     if ours.get("tool"):
         yield Piece("tool", ours["tool"])
+    if ours.get("approval"):
+        yield Piece("asked", ours["approval"]["id"], ours["approval"])
+    if ours.get("answered"):
+        yield Piece("answered", ours["answered"], ours)
     if chunk.get("usage"):
         yield Piece("usage", fields=chunk["usage"])
     for choice in chunk.get("choices", ()):

@@ -115,7 +115,7 @@ def call(
     from ostiary.cli.up import first_of
 
     try:
-        answer = anyio.run(_call, home(), method, _object(params), seconds)
+        answer = anyio.run(ask, home(), method, _object(params), seconds)
     except* OstiaryError as errors:
         raise first_of(errors) from None
     print_json(answer)
@@ -175,7 +175,8 @@ def _missing(home: Path, url: str) -> list[str]:
         return ["answer"]
 
 
-async def _call(home: Path, method: str, params: dict[str, Any], seconds: float) -> Any:
+async def ask(home: Path, method: str, params: dict[str, Any], seconds: float) -> Any:
+    """One method of the running gateway; what needs an idempotency key gets one. Raises OstiaryError."""
     import os
 
     from ostiary.assembly.access import own_tls

@@ -1,7 +1,7 @@
 """A journal as people read it, and as programs do."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,8 +9,11 @@ from ostiary.cli.output import safe
 from ostiary.contracts.content import Image, Text, Thinking, ToolCall
 from ostiary.contracts.events import (
     KIND_OF,
+    ApprovalAnswered,
+    ApprovalAsked,
     Branched,
     Compacted,
+    Declassified,
     Erased,
     Imported,
     ModelAnswered,
@@ -55,6 +58,33 @@ def as_lines(recorded: Recorded) -> str:
     return "\n".join(lines)
 
 
+def explained(record: Mapping[str, Any]) -> Iterator[str]:
+    """A turn's record (`turns.explain`) for a person."""
+    turn = record["turn"]
+    yield f"{turn['id']} by {turn['sender']}: {turn['status']}"
+    asked = {step["step"]: step for step in record["steps"]}
+    for step in turn["steps"]:
+        sent = asked.get(step["step"], {})
+        cost = f", ${sent['cost']:.4f}" if sent.get("cost") is not None else ""
+        size = f"{sent.get('messages', 0)} messages, {sent.get('characters', 0)} characters"
+        yield f"step {step['step']}: {step['model']} read {size} in {sent.get('seconds', 0.0):.1f} s{cost}"
+        for use in step["calls"]:
+            yield f"  {use['name']} {_cut(use['arguments'])}"
+            for question in use.get("asked") or ():
+                told = question.get("answer") or "waits"
+                by = f" by {question['by']}" if question.get("by") else ""
+                yield f"    asked by {', '.join(question['layers'])}: {question['reason']}; {told}{by}"
+            yield from (f"    {line}" for line in _decided(record["decisions"], use))
+
+
+def _decided(decisions: Sequence[Mapping[str, Any]], use: Mapping[str, Any]) -> Iterator[str]:
+    rows = [row for row in decisions if row["callId"] == use["id"]]
+    for row in rows:
+        yield f"{row['outcome']} by {row['layer']}" + (f": {row['reason']}" if row["reason"] else "")
+    if not rows and use.get("layer"):
+        yield f"allow by {use['layer']}" + (f": {use['reason']}" if use.get("reason") else "")
+
+
 def _tell(event: Any) -> tuple[str, str]:
     tell = _TELL.get(type(event))
     return tell(event) if tell is not None else (type(event).__name__, "")
@@ -78,6 +108,11 @@ def _answered(event: ModelAnswered) -> tuple[str, str]:
     return head, "\n".join(_part(part) for part in event.parts)
 
 
+def _asked(event: ApprovalAsked) -> tuple[str, str]:
+    bound = "\n".join(f"{name}: {value}" for name, value in event.bound.items())
+    return f"{event.name} waits for a yes ({event.approval}), asked by {', '.join(event.layers)}: {event.reason}", bound
+
+
 def _ended(event: TurnEnded) -> tuple[str, str]:
     return f"turn {event.status}" + (
         f": {event.reason}" if event.reason else ""
@@ -93,8 +128,11 @@ _TELL: Mapping[type, Callable[[Any], tuple[str, str]]] = {
     Steered: lambda e: ("a message joined the turn", _inputs(e)),
     ModelRequested: lambda e: (f"asked {e.model}, step {e.step} ({e.messages} messages, {e.characters} characters)", ""),
     ModelAnswered: _answered,
-    ToolIntended: lambda e: (f"calls {e.name} (allowed by {e.layer})", e.arguments),
+    ToolIntended: lambda e: (f"calls {e.name} (allowed by {e.layer}" + (f": {e.reason})" if e.reason else ")"), e.arguments),
     ToolResulted: lambda e: (f"{e.name} {e.fate}" + (" with an error" if e.is_error else ""), e.text),
+    ApprovalAsked: _asked,
+    ApprovalAnswered: lambda e: (f"{e.approval} {e.answer}" + (f" by {e.by}" if e.by else ""), e.note),
+    Declassified: lambda e: (f"everything before is vouched for by {e.by}", e.reason),
     TurnSuspended: lambda e: (f"waits for {e.waiting_for}: {', '.join(e.call_ids)}", ""),
     TurnResumed: lambda e: ("goes on" + (f": {e.reason}" if e.reason else ""), ""),
     TurnEnded: _ended,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 T = TypeVar("T")
 Key = Annotated[str, typer.Argument(help="The session's key, for example agent:main:main.")]
+Turn = Annotated[str, typer.Argument(help="The turn's id, as `ostiary sessions show` has it.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 app = typer.Typer(help="Look at conversations, take them out, bring them in.", no_args_is_help=True)
@@ -128,6 +129,63 @@ def branch(
     session = fold(name, [event for event in events if not at or event.seq <= at])
     _begin(_key(new), branch_events(name, session.seq, session.messages, settings=session.settings, by="cli"), parent=key)
     print(f"{new} begins as {key} was at event {session.seq}.")
+
+
+@app.command()
+def changes(
+    key: Key,
+    limit: Annotated[int, typer.Option("-n", min=1, max=100, help="How many turns to look at.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """What the newest turns did to files, as diffs. `ostiary undo` takes one back."""
+    from ostiary.cli.approvals import call
+    from ostiary.cli.output import print_json, safe
+
+    found = call("changes.list", {"key": key, "limit": limit})
+    if as_json:
+        print_json(found)
+        return
+    for turn in found["turns"]:
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(turn["at"]))
+        print(f"{turn['turn']}  {when}")
+        for file in turn["files"]:
+            since = "" if file["current"] else ", changed again since"
+            print(safe(f"  {file['change']} {file['path']} (+{file['added']} -{file['removed']}{since})"))
+            print(safe("\n".join(f"  │ {line}" for line in (file["diff"] or file["note"]).rstrip("\n").split("\n"))))
+    if not found["turns"]:
+        print(f"Nothing in {key} changed a file.")
+
+
+@app.command()
+def explain(key: Key, turn: Turn, as_json: AsJson = False) -> None:
+    """A past turn: what each step was asked with and cost, and what was decided of each call, by which layer and why."""
+    from ostiary.cli.approvals import call
+    from ostiary.cli.journal import explained
+    from ostiary.cli.output import print_json, safe
+
+    found = call("turns.explain", {"key": key, "turn": turn})
+    if as_json:
+        print_json(found)
+    else:
+        print(safe("\n".join(explained(found))))
+
+
+@app.command()
+def rerun(
+    key: Key,
+    turn: Turn,
+    step: Annotated[int, typer.Option(min=1, help="The step to begin with.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Run a past turn again, from one of its steps, in a branch; the session itself stays as it is."""
+    from ostiary.cli.approvals import call
+    from ostiary.cli.output import print_json
+
+    done = call("turns.rerun", {"key": key, "turn": turn, "step": step})
+    if as_json:
+        print_json(done)
+    else:
+        print(f"It runs again in {done['key']}. `ostiary sessions show {done['key']}` shows how it goes.")
 
 
 @app.command()

@@ -18,9 +18,11 @@ _GAP = "gap"
 class Piece:
     """`text` and `thinking` are new words; `restart`: those of this step so far are void; `tool` tells of a call.
 
+    `asked`: the turn waits for a person, `text` is the whole of what there is to answer with `Gateway.answer`.
+
     `final` ends it with the whole reply, `error` with what went wrong. `payload` is the event it comes from."""
 
-    kind: Literal["text", "thinking", "restart", "tool", "final", "error"]
+    kind: Literal["text", "thinking", "restart", "tool", "asked", "final", "error"]
     text: str = ""
     payload: Mapping[str, Any]
 
@@ -47,7 +49,7 @@ class _Screen:
 
 
 async def converse(gateway: "Gateway", key: str, text: str, more: Mapping[str, Any]) -> AsyncIterator[Piece]:
-    with gateway.listening("chat") as listener:
+    with gateway.listening("chat", "approval") as listener:
         await gateway.follow(key)
         params = {"key": key, "text": text, "idempotencyKey": uuid4().hex, **more}
         sent = await gateway.call("chat.send", params)
@@ -61,6 +63,10 @@ async def converse(gateway: "Gateway", key: str, text: str, more: Mapping[str, A
             if event.name == _GAP:
                 yield await _outcome(gateway, sent["item"])
                 return
+            if event.name == "approval":
+                if payload["state"] == "asked" and payload["approval"]["turn"] == turn != "":
+                    yield Piece(kind="asked", text=payload["approval"]["text"], payload=payload["approval"])
+                continue
             if payload.get("key") != key:
                 continue
             if payload["state"] in ("started", "steered") and sent["item"] in payload["items"]:
@@ -73,6 +79,9 @@ async def converse(gateway: "Gateway", key: str, text: str, more: Mapping[str, A
                         yield piece
                 case "tool":
                     yield Piece(kind="tool", text=payload["name"], payload=payload)
+                case "waiting" if payload["waitingFor"] == "approval":
+                    # It goes on by itself once somebody has answered, or nobody in time.
+                    pass
                 case "final" | "waiting":
                     yield Piece(kind="final", text=payload.get("reply", ""), payload=payload)
                     return

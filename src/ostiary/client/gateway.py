@@ -167,6 +167,12 @@ class Gateway:
         """Say something and get the answer as it is written. `more` goes to chat.send. Raises as `call`."""
         return converse(self, key, text, more)
 
+    async def answer(self, approval: str, allow: bool, **more: Any) -> Mapping[str, Any]:
+        """Answer what waits for a person; `more` may be pattern and seconds for a wider yes, note. Raises as `call`."""
+        params = {"id": approval, "allow": allow, "idempotencyKey": uuid4().hex, **more}
+        done: Mapping[str, Any] = await self.call("approvals.answer", params)
+        return done
+
     async def _open(self) -> None:
         link, self.hello = await open_link(self.url, self._who, self._tls)
         was_connected, self._seq = self._seq > 0 or bool(self._followed), 0

@@ -13,7 +13,7 @@ from ostiary.gateway.asgi import Header, Receive, Scope, Send, header, respond
 from ostiary.gateway.errors import ApiError, from_error, from_outcome
 from ostiary.gateway.limits import Limits
 from ostiary.gateway.openai_api.begin import Begun, Replied, begin, watched
-from ostiary.gateway.openai_api.stream import Calls, Narrator, Pipe, Voice
+from ostiary.gateway.openai_api.stream import Calls, Narrator, Pipe, Question, Voice
 from ostiary.gateway.openai_api.submission import Turn, wire_call_id
 
 _STOP_SECONDS = 10.0
@@ -34,13 +34,14 @@ class Form(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """`form` is made once the inbox item is known: an interface may name its answers by it."""
+    """`form` is made once the inbox item is known: an interface may name its answers by it. `question` gives what waits."""
 
     engine: Engine
     limits: Limits
     turn: Turn
     form: Callable[[Begun | Replied], Form]
     stops: Sequence[str] = ()
+    question: Question = lambda approval: None
 
     async def answer(self, scope: Scope, receive: Receive, send: Send, *, streamed: bool) -> None:
         """Raises ApiError or OstiaryError if nothing was accepted."""
@@ -91,7 +92,7 @@ class Exchange:
             begun = await begin(self.engine, self.turn)
             voice = self.form(begun).voice()
             pipe = Pipe(send, self.limits.keep_alive_seconds, voice.text)
-            narrator = Narrator(pipe, voice, shows_detail=shows_detail, stops=self.stops)
+            narrator = Narrator(pipe, voice, shows_detail=shows_detail, stops=self.stops, question=self.question)
             async with anyio.create_task_group() as group:
                 group.start_soon(leaves.watch, receive, group.cancel_scope)
                 group.start_soon(pipe.pump)

@@ -25,7 +25,9 @@ def principal_of(scope: Scope) -> Principal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """What both interfaces need of the house. `agents` are the ids that `model` may name; the first is the default."""
+    """What both interfaces need of the house. `agents` are the ids that `model` may name; the first is the default.
+
+    `question` gives what waits for a person under an id, as plain data; None if it waits no more."""
 
     engine: Engine
     catalogue: ModelCatalogue
@@ -34,6 +36,7 @@ class Desk:
     limits: Limits
     now: Callable[[], float]
     store: Store | None = None
+    question: Callable[[str], object] = lambda approval: None
 
     def caller(self, scope: Scope, model: str) -> Caller:
         """Raises ApiError 400 or 404."""

@@ -22,7 +22,14 @@ async def completions(desk: Desk, scope: Scope, receive: Receive, send: Send) ->
     caller = desk.caller(scope, request.model)
     turn = await keep_terms(desk.store, translate(request, caller, desk.session_for, desk.limits))
     form = _Form(request=request, id=f"chatcmpl-{caller.fresh}", created=int(caller.at))
-    exchange = Exchange(engine=desk.engine, limits=desk.limits, turn=turn, form=lambda begun: form, stops=stops_of(request.stop))
+    exchange = Exchange(
+        engine=desk.engine,
+        limits=desk.limits,
+        turn=turn,
+        form=lambda begun: form,
+        stops=stops_of(request.stop),
+        question=desk.question,
+    )
     await exchange.answer(scope, receive, send, streamed=bool(request.stream))
 
 

@@ -59,7 +59,9 @@ class _Usage(msgspec.Struct):
 
 
 class _Ours(msgspec.Struct, omit_defaults=True):
-    """What OpenAI's shape has no place for. `restarted`: text sent so far is void, the answer begins again."""
+    """What OpenAI's shape has no place for. `restarted`: text sent so far is void, the answer begins again.
+
+    `approval` waits for a person; `answered` does no more, and `answer` is what became of it."""
 
     session: str = ""
     turn: str = ""
@@ -68,6 +70,9 @@ class _Ours(msgspec.Struct, omit_defaults=True):
     cost: float | None = None
     restarted: bool = False
     tool: str = ""
+    approval: object = None
+    answered: str = ""
+    answer: str = ""
 
 
 class _Completion(msgspec.Struct):
@@ -143,6 +148,12 @@ class Chunks:
     def tool(self, name: str) -> bytes:
         """A tool of ours begins; for screens."""
         return self._event(_Piece(), ours=_Ours(tool=name))
+
+    def asked(self, question: object) -> bytes:
+        return self._event(_Piece(), ours=_Ours(approval=question))
+
+    def settled(self, approval: str, answer: str) -> bytes:
+        return self._event(_Piece(), ours=_Ours(answered=approval, answer=answer))
 
     def restarted(self) -> bytes:
         """Clients that know the mark clear what they showed; others see a blank line and the new answer."""

@@ -135,6 +135,12 @@ class ResponseEvents:
     def tool(self, name: str) -> bytes:
         return b""
 
+    def asked(self, question: object) -> bytes:
+        return b""
+
+    def settled(self, approval: str, answer: str) -> bytes:
+        return b""
+
     def restarted(self) -> bytes:
         return self._close("incomplete")[0]
 

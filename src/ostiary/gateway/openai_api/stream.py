@@ -9,6 +9,8 @@ import anyio
 from ostiary.contracts.content import ToolCall
 from ostiary.contracts.engine import Outcome
 from ostiary.contracts.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
     Delta,
     Recorded,
     Shown,
@@ -38,6 +40,8 @@ _START = {
 _KEEP_ALIVE = b": keep-alive\n\n"
 
 Calls = Sequence[tuple[str, ToolCall]]
+Question = Callable[[str], object]
+"""What waits for a person under an id, as plain data for a screen; None if it waits no more."""
 
 
 class Voice(Protocol):
@@ -51,6 +55,14 @@ class Voice(Protocol):
 
     def tool(self, name: str) -> bytes:
         """A tool of ours begins."""
+        ...
+
+    def asked(self, question: object) -> bytes:
+        """The turn waits for a person."""
+        ...
+
+    def settled(self, approval: str, answer: str) -> bytes:
+        """It waits no more."""
         ...
 
     def restarted(self) -> bytes:
@@ -127,7 +139,16 @@ class Pipe:
 class Narrator:
     """Writes one turn's answer into the pipe as it happens, then what the outcome adds."""
 
-    def __init__(self, pipe: Pipe, voice: Voice, *, shows_detail: bool, stops: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        pipe: Pipe,
+        voice: Voice,
+        *,
+        shows_detail: bool,
+        stops: Sequence[str] = (),
+        question: Question = lambda approval: None,
+    ) -> None:
+        self._question = question
         self._pipe = pipe
         self._voice = voice
         self._shows_detail = shows_detail
@@ -170,11 +191,25 @@ class Narrator:
             case ToolIntended(name=name) if self._shows_detail:
                 self._open()
                 self._pipe.write(lambda: self._voice.tool(name))
+            case ApprovalAsked(approval=approval):
+                self._ask(approval)
+            case ApprovalAnswered(approval=approval, answer=answer) if self._shows_detail:
+                self._open()
+                self._pipe.write(partial(self._voice.settled, approval, answer))
             case TurnEnded():
                 return True
             case TurnSuspended(waiting_for="client_tool"):
                 return True
         return False
+
+    def _ask(self, approval: str) -> None:
+        """A screen is told what there is to answer; for others a comment, which no client shows, keeps the line open."""
+        question = self._question(approval) if self._shows_detail else None
+        if question is None:
+            self._pipe.write(lambda: f": waiting for a person, {approval}\n\n".encode())
+            return
+        self._open()
+        self._pipe.write(lambda: self._voice.asked(question))
 
     def _open(self) -> None:
         if not self._opened:
