@@ -15,6 +15,10 @@ from ostiary.adapters.credentials import Credential, CredentialStore, Secret, ke
 from ostiary.adapters.egress import Egress
 from ostiary.adapters.store.sqlite import SqliteStore, load_or_create_key, open_store
 from ostiary.adapters.tools import register_files, register_status
+from ostiary.adapters.tools.files import Files
+from ostiary.adapters.tools.image import register_image
+from ostiary.adapters.tools.message import register_message
+from ostiary.adapters.tools.sessions import register_sessions
 from ostiary.assembly.audit import Auditor
 from ostiary.assembly.audit_watch import Watch
 from ostiary.assembly.builtin import Host, register_strangers
@@ -45,6 +49,7 @@ from ostiary.assembly.newest import (
 from ostiary.assembly.outlet import Outlet
 from ostiary.assembly.prompting import HousePrompts, is_private_place
 from ostiary.assembly.prompts import load_templates
+from ostiary.assembly.reaching import Bytes, HouseOutbox, Looking
 from ostiary.assembly.recent import RecentSecrets
 from ostiary.assembly.rules import Rules, compile_rules
 from ostiary.contracts.channel import Channel
@@ -328,6 +333,18 @@ def _build(
 
     newest.follow(follow)
     _register_builtins(host, engine, store, newest, clock)
+    outbox = HouseOutbox(
+        delivery=delivery, sessions=sessions, channels=lambda: tuple(filter(pushes, host.channels)), redact=guard.redact
+    )
+    register_message(host, outbox=outbox)
+    register_sessions(host, journals=store, clock=clock, max_bytes=config.tools.result_max_bytes)
+    register_image(
+        host,
+        files=Files(store.documents, folder_of, is_private_place, guard.protected_path),
+        describe=Looking(NewestModel(newest), catalogue, lambda: newest.rules.default_agent).describe,
+        fetch=Bytes(hands.outlet).fetch,
+        max_bytes=config.tools.result_max_bytes,
+    )
     add_approval_commands(host.add_command, approvals, clock)
     add_change_commands(host.add_command, changes)
     desk = house_commands(host, control, newest, clock, is_attended)
