@@ -127,7 +127,8 @@ def branch(
     if not events:
         raise _unknown(key)
     session = fold(name, [event for event in events if not at or event.seq <= at])
-    _begin(_key(new), branch_events(name, session.seq, session.messages, settings=session.settings, by="cli"), parent=key)
+    begun = branch_events(name, session.seq, session.messages, settings=session.settings, by="cli", label=session.label)
+    _begin(_key(new), begun, parent=key)
     print(f"{new} begins as {key} was at event {session.seq}.")
 
 

@@ -96,8 +96,10 @@ class Turn:
             case ApprovalAsked(call_id=call_id):
                 self.asked[call_id] = event
                 self.answers.pop(call_id, None)
-            case ApprovalAnswered(call_id=call_id):
-                self.answers[call_id] = event
+            case ApprovalAnswered(call_id=call_id, approval=approval):
+                # An answer to what was asked before says nothing about what is asked now.
+                if call_id in self.asked and self.asked[call_id].approval == approval:
+                    self.answers[call_id] = event
             case TurnSuspended():
                 self.suspended = event
             case TurnResumed():
@@ -151,6 +153,7 @@ class Session:
                     # Its beginning was erased: nobody follows its calls, so nobody could answer them.
                     parts = tuple(part for part in parts if not isinstance(part, ToolCall))
                 self._add(AssistantMessage(parts=parts, model=event.model))
+                self._taint(event.label)
             case ToolResulted(call_id=call_id):
                 if self.turn is not None and call_id in self.turn.calls:
                     self.turn.absorb(event)
@@ -169,15 +172,19 @@ class Session:
             case PrefixPinned():
                 self.prefix = event
             case Reset():
-                self._restart(self._of_turn())
+                self._begin_anew()
             case Trimmed(kept_from=kept_from):
                 self._keep_from(kept_from)
             case Compacted(kept_from=kept_from, summary=summary, label=label):
                 self._keep_from(kept_from)
-                self._prepend(UserMessage(parts=(Text(text=summary, label=label),)))
+                self._rebuild([UserMessage(parts=(Text(text=summary, label=label),)), *self.messages], shift=1)
+                self._taint(label)
             case Noted(text=text, label=label):
                 self._add(AssistantMessage(parts=(Text(text=text, label=label),), model=self.model))
             case Branched(messages=messages) | Imported(messages=messages):
+                if self.turn is not None:
+                    # Its calls are not part of what stands here now: their results would answer nothing.
+                    self.turn.calls = {}
                 self._restart(messages)
             case _:
                 self._turn_absorb(event)
@@ -245,6 +252,12 @@ class Session:
     def _add(self, message: Message) -> None:
         self.messages.append(message)
         self._measure(message)
+        for label in labels(message):
+            self._taint(label)
+
+    def _taint(self, label: Label | None) -> None:
+        if label is not None:
+            self.label = self.label.join(label)
 
     def _measure(self, message: Message) -> None:
         digest = hashlib.sha256(self.digest.encode())
@@ -253,35 +266,38 @@ class Session:
             digest.update(b"\0")
             self.characters += len(piece)
         self.digest = digest.hexdigest()
-        for label in labels(message):
-            self.label = self.label.join(label)
-
-    def _prepend(self, message: Message) -> None:
-        self._rebuild([message, *self.messages], shift=1)
 
     def _keep_from(self, turn: str) -> None:
         start = next((index for name, index in self.marks if name == turn), 0)
-        # Labels outlive the text they came with: only a new conversation removes taint.
-        kept = self.label
         self._rebuild(self.messages[start:], shift=-start)
-        self.label = kept
 
     def _rebuild(self, messages: list[Message], *, shift: int) -> None:
+        """Labels outlive the text they came with, and what the owner vouched for stays vouched for: the label is left alone."""
         self.marks = [(name, index + shift) for name, index in self.marks if index + shift >= 0]
         self.messages, self.digest, self.characters = messages, _EMPTY_DIGEST, 0
         for message in messages:
             self._measure(message)
 
-    def _of_turn(self) -> tuple[Message, ...]:
-        """What the open turn has said so far: a new beginning that overtakes it must not tear it apart."""
-        if self.turn is None:
-            return ()
-        start = next((index for name, index in self.marks if name == self.turn.id), len(self.messages))
-        return tuple(self.messages[start:])
+    def _begin_anew(self) -> None:
+        """A new beginning that overtakes an open turn must not tear it apart: what it has said so far stays, and its place.
+
+        The calls it has open were thought of in sight of everything before, so their label stays too."""
+        turn = self.turn
+        if turn is None:
+            self._restart(())
+            return
+        start = next((index for name, index in self.marks if name == turn.id), len(self.messages))
+        self._restart(tuple(self.messages[start:]))
+        self.marks = [(turn.id, 0)]
+        if turn.answer is not None:
+            self._taint(turn.answer.label)
 
     def _restart(self, messages: tuple[Message, ...]) -> None:
         self.marks, self.label = [], SYSTEM_LABEL
         self._rebuild(list(messages), shift=0)
+        for message in messages:
+            for label in labels(message):
+                self._taint(label)
         self.prefix = None
 
 
@@ -337,6 +353,7 @@ def labels(message: Message) -> Iterable[Label]:
         case ToolMessage(outcomes=outcomes):
             for outcome in outcomes:
                 yield outcome.label
+                yield from (image.label for image in outcome.images)
         case UserMessage(parts=parts) | AssistantMessage(parts=parts):
             for part in parts:
                 label = getattr(part, "label", None)

@@ -46,7 +46,8 @@ async def begin_branch(
         return
     earlier = await services.store.read(parent.key, limit=before) if before else ()
     folded = fold(parent.key, earlier)
-    begun = branch_events(parent.key, max(1, before), [*folded.messages, *messages], settings=folded.settings, by=by)
+    said = [*folded.messages, *messages]
+    begun = branch_events(parent.key, max(1, before), said, settings=folded.settings, by=by, label=folded.label)
     now = services.clock.now()
     record = SessionRecord(
         key=key, created_at=now, updated_at=now, title=parent.title, parent=str(parent.key), origin=parent.origin

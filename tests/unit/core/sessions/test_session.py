@@ -1,15 +1,19 @@
 """The fold: the same however it is taken, and always a history that a provider accepts."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostiary.contracts.content import AssistantMessage, Label, Message, Text, ToolCall, ToolMessage, Trust, UserMessage
+from ostiary.contracts.content import AssistantMessage, Image, Label, Message, Text, ToolCall, ToolMessage, Trust, UserMessage
 from ostiary.contracts.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
     Branched,
     Compacted,
+    Declassified,
     Erased,
     Event,
     Imported,
@@ -89,6 +93,7 @@ any_event: st.SearchStrategy[Event] = st.one_of(
     st.builds(SettingChanged, name=st.sampled_from(["model", "queue.mode"]), value=st.sampled_from(["", "x"]), by=st.just("o")),
     st.just(PrefixPinned(digest="d", schemas="s", reason="first")),
     st.just(Erased(kind="turn.started", digest="d")),
+    st.just(Imported(messages=(UserMessage(parts=(Text(text="x", label=WEB),)),), source="f")),
 )  # fmt: skip
 
 
@@ -150,7 +155,7 @@ def test_labels_only_grow_until_the_conversation_starts_afresh(events: list[tupl
     before = session.label
     for each in journal(*events):
         session.apply(each)
-        assert isinstance(each.event, Reset) or session.label.join(before) == session.label
+        assert isinstance(each.event, Reset | Imported) or session.label.join(before) == session.label
         before = session.label
 
 
@@ -242,3 +247,58 @@ def test_a_conversation_goes_on_whichever_payload_of_it_was_erased(gone: int) ->
     ]  # fmt: skip
     events[gone - 1] = ("t1", Erased(kind="x", digest="d"))
     check_pairs(fold(KEY, journal(*events)).messages)
+
+
+def test_two_new_beginnings_over_an_open_turn_do_not_tear_its_calls_from_their_results() -> None:
+    events: list[tuple[str, Event]] = [
+        ("t1", started()), ("t1", answered("a")), ("", Reset(reason="one")), ("", Reset(reason="two")), ("t1", resulted("a")),
+    ]  # fmt: skip
+    session = fold(KEY, journal(*events))
+    assert [message.role for message in session.messages] == ["user", "assistant", "tool"]
+    check_pairs(session.messages)
+
+
+def test_a_call_thought_of_in_sight_of_a_page_stays_tainted_when_the_conversation_begins_anew() -> None:
+    call_only = ModelAnswered(
+        step=1, parts=(ToolCall(id="b", name="probe", arguments="{}"),), stop="stop", usage=Usage(), model="kit/m", label=WEB
+    )
+    events: list[tuple[str, Event]] = [
+        ("t1", started()), ("t1", answered("a")), ("t1", resulted("a", WEB)), ("t1", TurnEnded(status="completed")),
+        ("t2", started("next")), ("t2", call_only), ("", Reset(reason="asked")), ("t2", resulted("b")),
+    ]  # fmt: skip
+    assert fold(KEY, journal(*events)).label.trust is Trust.UNTRUSTED
+
+
+def test_what_the_owner_vouched_for_stays_so_when_older_turns_are_summed_up_or_forgotten() -> None:
+    events: list[tuple[str, Event]] = [
+        ("t1", started()), ("t1", answered("a")), ("t1", resulted("a", WEB)), ("t1", TurnEnded(status="completed")),
+        ("", Declassified(by="memory:owner")), ("t2", started("next")), ("t2", TurnEnded(status="completed")),
+    ]  # fmt: skip
+    summed = Compacted(kept_from="t1", summary="so far", label=OWNERS)
+    for event in (summed, Trimmed(kept_from="t1", turns=0, notice="n")):
+        assert fold(KEY, journal(*events, ("", event))).label.trust is Trust.OWNER
+
+
+def test_a_picture_that_a_tool_brought_in_taints_like_its_words() -> None:
+    picture = replace(resulted("a"), images=(Image(digest="d", media_type="image/png", label=WEB),))
+    session = fold(KEY, journal(("t1", started()), ("t1", answered("a")), ("t1", picture)))
+    assert session.label.trust is Trust.UNTRUSTED
+
+
+def test_results_of_a_turn_that_an_import_overtook_answer_nothing() -> None:
+    given_messages: tuple[Message, ...] = (UserMessage(parts=(Text(text="x", label=WEB),)),)
+    events: list[tuple[str, Event]] = [
+        ("t1", started()), ("t1", answered("a")), ("", Imported(messages=given_messages, source="f")), ("t1", resulted("a")),
+    ]  # fmt: skip
+    check_pairs(fold(KEY, journal(*events)).messages)
+
+
+def test_an_answer_to_the_question_before_is_none_to_the_one_that_is_open() -> None:
+    first = ApprovalAsked(approval="aaaa", call_id="a", name="probe", digest="1", layers=("confirm",), reason="r", deadline=9.0)
+    events: list[tuple[str, Event]] = [
+        ("t1", started()), ("t1", answered("a")), ("t1", first), ("t1", replace(first, approval="bbbb", digest="2")),
+        ("t1", ApprovalAnswered(approval="aaaa", call_id="a", answer="allowed", by="memory:owner")),
+    ]  # fmt: skip
+    turn = fold(KEY, journal(*events)).turn
+    assert turn is not None
+    assert turn.answers == {}
