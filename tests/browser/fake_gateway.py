@@ -90,6 +90,10 @@ class FakeGateway:
         self.profiles = [dict(row) for row in fake_data.PROFILES]
         self.problems: list[str] = []
         self.config_text = fake_data.CONFIG
+        # Where the words of the last answer came from, if that is to be another than usual.
+        self.label: dict[str, Any] = {}
+        # Methods that this gateway does not offer.
+        self.lacks: set[str] = set()
         self.house = FakeHouse(self.broadcast)
         self.house.resume = self._answered
         self._questions: dict[str, asyncio.Future[str]] = {}
@@ -247,7 +251,9 @@ class FakeGateway:
         ws = web.WebSocketResponse(max_msg_size=1 << 20)
         await ws.prepare(request)
         socket = _Socket(ws, request)
-        await socket.send({"type": "event", "event": "connect.challenge", "payload": {"nonce": "n", "ts": 1}})
+        await socket.send(
+            {"type": "event", "event": "connect.challenge", "payload": {"nonce": "n", "ts": int(time.time() * 1000)}}
+        )
         signed_in = request.cookies.get("ostiary") in self.cookies
         async for message in ws:
             if message.type is not WSMsgType.TEXT:
@@ -307,7 +313,10 @@ class FakeGateway:
             "type": "hello-ok",
             "protocol": 3,
             "server": {"version": "0.1.0", "connId": "c1"},
-            "features": {"methods": [*PARAMS], "events": ["tick", "chat", "sessions", "presence", "health", "approval"]},
+            "features": {
+                "methods": [name for name in PARAMS if name not in self.lacks],
+                "events": ["tick", "chat", "sessions", "presence", "health", "approval"],
+            },
             "snapshot": {
                 "presence": [],
                 "health": self._health(),
@@ -409,6 +418,10 @@ class FakeGateway:
 
     async def _on_sessions_events(self, socket: "_Socket", params: dict[str, Any]) -> Any:
         rows = fake_data.events(time.time() - 300) if params["key"] == "agent:main:main" else []
+        if self.label:
+            rows[-2]["label"] = self.label
+        if self.house.trusted:
+            rows.append({"seq": len(rows) + 1, "turn": "", "at": time.time(), "kind": "session.declassified", "by": "api:token"})
         wanted = params.get("turn")
         return {
             "events": [row for row in rows if row["seq"] > params.get("after", 0) and wanted in (None, "", row["turn"])],
@@ -705,9 +718,9 @@ class FakeGateway:
         )
         given = [await answers[row["id"]] for row in rows]
         turn["status"] = "running"
+        await self._tell(key, {"turn": id, "state": "resumed"})
         for row, answer in zip(rows, given, strict=True):
             calls.append(await self._run_asked(key, id, row, answer))
-        await self._tell(key, {"turn": id, "state": "resumed"})
 
     async def _run_asked(self, key: str, turn: str, row: dict[str, Any], answer: str) -> dict[str, Any]:
         ran = answer == "allowed"

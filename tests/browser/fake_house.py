@@ -4,17 +4,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ostiary.gateway.protocol import approvals, changes, control, policy
-from ostiary.gateway.protocol.shape import Nothing, Params
+from ostiary.gateway.protocol import approvals, audit, changes, control, policy
+from ostiary.gateway.protocol.shape import Nothing
 
 Broadcast = Callable[[str, dict[str, Any]], Awaitable[None]]
-
-
-class ListAudit(Params):
-    after: int = 0
-    limit: int = 100
-    kind: str = ""
-    newest: bool = False
 
 
 PARAMS: dict[str, Any] = {
@@ -34,7 +27,7 @@ PARAMS: dict[str, Any] = {
     "control.kill": control.Kill,
     "control.enable": control.Enable,
     "control.disable": control.Disable,
-    "audit.list": ListAudit,
+    "audit.list": audit.ListAudit,
     "audit.verify": Nothing,
 }
 
@@ -236,10 +229,10 @@ class FakeHouse:
             if each["seq"] > params.get("after", 0)
             and (each["kind"].startswith(start) if kind.endswith("*") else not kind or each["kind"] == kind)
         ]
-        return {"entries": rows[-limit:] if params.get("newest") else rows[:limit]}
+        return {"entries": rows[-limit:] if params.get("newest") else rows[:limit], "head": len(self.entries)}
 
     async def on_audit_verify(self, params: dict[str, Any]) -> Any:
-        return {"ok": not self.broken, "problem": self.broken, "seq": self.entries[-1]["seq"]}
+        return {"ok": not self.broken, "problem": self.broken, "entries": len(self.entries), "chain": "ff"}
 
 
 def stopped(**counts: int) -> dict[str, Any]:

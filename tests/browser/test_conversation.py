@@ -61,3 +61,13 @@ async def test_a_call_is_told_once_however_often_it_is_reported(desk: Watched) -
     done = {"state": "tool", "step": 1, "id": "c", "name": "read", "phase": "ended", "fate": "refused", "isError": True}
     turn = await told(desk, begun, begun, done, done)
     assert [(call["name"], call["state"]) for call in turn["steps"][0]["calls"]] == [("read", "refused")]
+
+
+async def test_what_a_running_call_says_is_shown_until_it_ends(desk: Watched) -> None:
+    begun = {"state": "tool", "step": 1, "id": "c", "name": "exec", "phase": "started", "arguments": "{}"}
+    words = [{"state": "progress", "step": 1, "id": "c", "text": text} for text in ("exec", "one\n", "tw", "o\n")]
+    turn = await told(desk, begun, *words)
+    assert turn["steps"][0]["calls"][0]["progress"] == "one\ntwo\n"
+    done = {"state": "tool", "step": 1, "id": "c", "name": "exec", "phase": "ended", "fate": "done", "details": {"code": 0}}
+    ended = (await told(desk, begun, *words, done, words[1]))["steps"][0]["calls"][0]
+    assert ("progress" in ended, ended["details"]) == (False, {"code": 0})

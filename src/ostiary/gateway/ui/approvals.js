@@ -50,7 +50,7 @@ export const reload = async () => {
 
 export const begin = () => {
   const clock = ({ ts }) => {
-    if (ts) skew = ts - Date.now();
+    if (ts > 1e12) skew = ts - Date.now();
   };
   gateway.on("connect.challenge", clock);
   gateway.on("tick", clock);

@@ -208,8 +208,6 @@ export class Conversation {
     applyToTurn(turn, event);
     if (event.state === "started" || event.state === "steered") this.#settlePending(event.items ?? [], event.inputs ?? []);
     if (event.state === "final" || event.state === "error") this.#afterTurn();
-    // What was asked and not allowed is told by no event of the call itself.
-    if (event.state === "resumed") this.refresh();
     this.changed();
   }
 
@@ -375,14 +373,27 @@ export class Conversation {
   }
 }
 
+/** Calls of which the page has heard more than the history held when it was asked. */
+const mergeCalls = (step, heard) => {
+  for (const call of heard) {
+    const same = step.calls.find((each) => each.id === call.id);
+    if (!same) step.calls.push(call);
+    else if (same.state === "running") Object.assign(same, call, { arguments: call.arguments ?? same.arguments });
+  }
+};
+
 /** History knows what is committed; the page may already have seen more of the step that is being written. */
 const mergeSteps = (committed, streamed) => {
   const have = new Map(committed.map((s) => [s.step, s]));
   const merged = [...committed];
   for (const step of streamed) {
     const same = have.get(step.step);
-    if (!same) merged.push(step);
-    else if (!same.isAnswered && step.text.length > same.text.length) {
+    if (!same) {
+      merged.push(step);
+      continue;
+    }
+    mergeCalls(same, step.calls);
+    if (!same.isAnswered && step.text.length > same.text.length) {
       Object.assign(same, { text: step.text, thinking: step.thinking || same.thinking, attempt: step.attempt, counts: step.counts });
     }
   }

@@ -6,6 +6,11 @@ import { Shown } from "../questions/shown.js";
 
 const SHORT = 14;
 const VERBS = { added: "new", changed: "", deleted: "deleted", restored: "restored" };
+/** "@@ -4,7 +4,8 @@" as people say it; nothing for what begins at the beginning. */
+const placeOf = (line) => {
+  const at = /^@@ -(\d+)\S* \+(\d+)/.exec(line);
+  return Math.max(Number(at?.[1] ?? 0), Number(at?.[2] ?? 0)) > 1 ? `⋯ line ${at[2]}` : "";
+};
 const KINDS = { "+": "plus", "-": "minus", "@": "hunk", "\\": "hunk", "[": "hunk" };
 
 /** The lines of a unified diff without its head: [kind, text]. */
@@ -14,7 +19,8 @@ export const linesOf = (diff) =>
     .replace(/^--- .*\n\+\+\+ .*\n/, "")
     .replace(/\n$/, "")
     .split("\n")
-    .map((line) => [KINDS[line[0]] ?? "same", line]);
+    .map((line) => [KINDS[line[0]] ?? "same", line.startsWith("@@") ? placeOf(line) : line])
+    .filter(([kind, line]) => kind !== "hunk" || line);
 
 const countOf = (lines, kind) => lines.filter(([each]) => each === kind).length;
 

@@ -4,7 +4,7 @@ import { bytes, cost, moment, seconds, short, time, tokensOf } from "../format.j
 import { Icon } from "../icons.js";
 import { cls, html, useEffect, useRef, useState } from "../lib.js";
 import { CopyButton } from "../parts/basics.js";
-import { Questions } from "../questions/in_turn.js";
+import { Answered, Questions } from "../questions/in_turn.js";
 import { link } from "../router.js";
 import { blobAddress } from "../uploads.js";
 import { Changes } from "./changes.js";
@@ -169,13 +169,15 @@ export const Turn = ({ turn, sessionKey, onBranch, onRetry }) => {
         <span class="hidden">Assistant:</span>
         ${parts.map((part) => {
           if (part.inputs) return part.inputs.map((input, i) => html`<${Said} key=${`${part.id}${i}`} text=${input.text ?? ""} attachments=${input.attachments} at=${input.at ?? turn.at} />`);
-          if (part.items) return html`<${Work} key=${part.id} items=${part.items} isLive=${isLive && turn.status === "running" && part === last} />`;
+          if (part.items) {
+            const calls = part.items.filter((item) => item.call).map((item) => item.call);
+            return html`<div key=${part.id}><${Work} items=${part.items} isLive=${isLive && turn.status === "running" && part === last} /><${Answered} sessionKey=${sessionKey} turn=${turn} calls=${calls} /></div>`;
+          }
           return html`<${Markdown} key=${part.id} text=${part.text} isFinal=${!(isLive && part === last)} />`;
         })}
         ${isLive && !last && html`<div class="dots" role="status"><i></i><i></i><i></i><span class="hidden">The assistant is answering</span></div>`}
-        ${!isBrought && html`<${Questions} sessionKey=${sessionKey} turn=${turn} />`}
         ${turn.status === "waiting" && turn.waitingFor !== "approval" && html`<p class="ending"><${Icon} name="clock" size=${15} /> ${WAITS[turn.waitingFor] ?? "Waiting"}…</p>`}
-        ${!isBrought && html`<${Changes} turn=${turn} />`}
+        ${!isBrought && html`<${Answered} sessionKey=${sessionKey} turn=${turn} /><${Changes} turn=${turn} /><${Questions} sessionKey=${sessionKey} turn=${turn} />`}
         ${isOver(turn) && turn.status !== "completed" && html`<${Ending} turn=${turn} onRetry=${() => onRetry(turn)} />`}
         ${isOver(turn) && html`<${Foot} turn=${turn} sessionKey=${sessionKey} onAgain=${isBrought ? null : () => onBranch(turn)} />`}
       </div>

@@ -45,7 +45,7 @@ const Verify = () => {
   const isFine = state && !state.isBusy && !state.error && !problem;
   return html`
     <button type="button" class="button primary" disabled=${state?.isBusy} onClick=${run}><${Icon} name="seal" size=${16} /> ${state?.isBusy ? "Verifying …" : "Verify"}</button>
-    ${isFine && html`<p class="verified good" role="status"><${Icon} name="check" size=${15} /> The chain holds${state.seq ? ` up to entry ${number(state.seq)}` : ""}.</p>`}
+    ${isFine && html`<p class="verified good" role="status"><${Icon} name="check" size=${15} /> The chain holds${state.entries ? ` over all ${number(state.entries)} entries` : ""}.</p>`}
     ${problem && html`<p class="verified bad" role="alert"><${Icon} name="alert" size=${15} /> ${problem}</p>`}
     ${state?.error && html`<p class="verified bad" role="alert">${state.error.message} ${state.error.hint}</p>`}`;
 };

@@ -45,7 +45,7 @@ const Enable = ({ tools, onDone }) => {
     <form class="enable" onSubmit=${submit}>
       <label>Switch on<input class="field" list="switchable" value=${patterns} onInput=${(e) => setPatterns(e.target.value)} placeholder="exec, group:web, mcp:github" /></label>
       <datalist id="switchable">${["group:fs", "group:runtime", "group:web", ...tools].map((name) => html`<option key=${name} value=${name} />`)}</datalist>
-      <label>For<select class="select" value=${span} onChange=${(e) => setSpan(Number(e.target.value))}>${SPANS.map(([label], i) => html`<option key=${label} value=${i}>${label}</option>`)}</select></label>
+      <label>For<select class="select" aria-label="For how long" value=${span} onChange=${(e) => setSpan(Number(e.target.value))}>${SPANS.map(([label], i) => html`<option key=${label} value=${i}>${label}</option>`)}</select></label>
       <button type="submit" class="button primary" disabled=${!patterns.trim()}>Switch on</button>
     </form>`;
 };

@@ -21,20 +21,22 @@ export const Folded = ({ entry }) => {
 };
 
 /** Those that the turn itself remembers having been answered. */
-const remembered = (turn) =>
-  turn.steps
-    .flatMap((step) => step.calls)
-    .flatMap((call) => (call.asked ?? []).filter((asked) => asked.answer).map((asked) => ({ ...asked, approval: { id: asked.id, tool: call.name, arguments: argumentsOf(call) } })));
+const remembered = (calls) => calls.flatMap((call) => (call.asked ?? []).filter((asked) => asked.answer).map((asked) => ({ ...asked, approval: { id: asked.id, callId: call.id, tool: call.name, arguments: argumentsOf(call) } })));
+
+/** Answers about `calls`; without them, about what the turn does not list yet. */
+export const Answered = ({ sessionKey, turn, calls = null }) => {
+  const all = turn.steps.flatMap((step) => step.calls);
+  const listed = new Set(all.map((call) => call.id));
+  const wanted = new Set((calls ?? []).map((call) => call.id));
+  const known = calls ? remembered(calls) : [];
+  const ids = new Set(remembered(all).map((entry) => entry.approval.id));
+  const fresh = useCell(answered).filter(({ approval: { id, key, turn: of, callId } }) => key === sessionKey && of === turn.id && !ids.has(id) && (calls ? wanted.has(callId) : !listed.has(callId)));
+  return [...known, ...fresh].map((entry) => html`<${Folded} key=${entry.approval.id} entry=${entry} />`);
+};
 
 export const Questions = ({ sessionKey, turn }) => {
-  const isMine = (row) => row.key === sessionKey && row.turn === turn.id;
-  const open = useCell(pending).filter(isMine);
-  const known = remembered(turn);
-  const ids = new Set(known.map((entry) => entry.approval.id));
-  const done = [...known, ...useCell(answered).filter((entry) => isMine(entry.approval) && !ids.has(entry.approval.id))];
-  return html`
-    ${done.map((entry) => html`<${Folded} key=${entry.approval.id} entry=${entry} />`)}
-    ${inGroups(open).map((rows) => html`<${Card} key=${identityOf(rows)} rows=${rows} />`)}`;
+  const open = useCell(pending).filter((row) => row.key === sessionKey && row.turn === turn.id);
+  return inGroups(open).map((rows) => html`<${Card} key=${identityOf(rows)} rows=${rows} />`);
 };
 
 /** Says once, aloud, that something is asked; Alt+Q goes to it. */
