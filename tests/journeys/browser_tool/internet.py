@@ -18,7 +18,9 @@ _GONE = (OSError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceE
 
 
 class Internet:
-    """Hosts below `.example` exist. `asked` is every request as `METHOD host path`; `judged` every URL put to the judge."""
+    """Hosts below `.example` exist; `owners.example` is forbidden to everybody but the owner.
+
+    `asked` is every request as `METHOD host path`; `judged` every URL put to the judge."""
 
     def __init__(self) -> None:
         self.username, self.password = "browser", "s3cret"
@@ -38,7 +40,8 @@ class Internet:
 
     def redirect(self, to: str) -> str:
         path = f"/{next(self._numbers)}"
-        self._pages[path] = f"HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n".encode()
+        opened = "Access-Control-Allow-Origin: *"
+        self._pages[path] = f"HTTP/1.1 302 Found\r\nLocation: {to}\r\n{opened}\r\nContent-Length: 0\r\n\r\n".encode()
         return f"http://site.example{path}"
 
     def silent(self) -> str:
@@ -51,6 +54,8 @@ class Internet:
 
     async def refuses(self, url: str, principal: Principal) -> str:
         self.judged.append(url)
+        if "owners.example" in url and not principal.is_owner:
+            return "this address is the owner's"
         return "the rules forbid this address" if "forbidden" in url else ""
 
     async def serve(self, stream: SocketStream) -> None:

@@ -4,6 +4,7 @@ import pytest
 from tests.journeys.browser_tool.conftest import Desk
 from tests.journeys.browser_tool.internet import Internet
 
+from ostiary.adapters.browser.browser import Browser
 from ostiary.contracts.errors import ToolError
 
 ELSEWHERE = [
@@ -58,3 +59,24 @@ async def test_what_the_judge_refuses_is_not_asked_for(desk: Desk, internet: Int
 async def test_a_redirect_to_what_the_judge_refuses_is_not_shown(desk: Desk, internet: Internet) -> None:
     with pytest.raises(ToolError, match="the rules forbid this address"):
         await desk.do("open", url=internet.redirect("http://site.example/forbidden"))
+
+
+GUEST = """<p id=p>0</p><script>let count = 0, done = () => { p.textContent = 'tried ' + ++count }
+fetch('REDIRECT').then(done, done)
+let s = new WebSocket('ws://owners.example/ws'); s.onerror = s.onopen = done
+let w = new Worker(URL.createObjectURL(new Blob(["fetch('REDIRECT').catch(() => 1).then(() => postMessage(1))"])))
+w.onmessage = done
+let i = new Image(); i.onerror = i.onload = done; i.src = 'REDIRECT'</script>"""
+
+
+async def test_the_rules_of_a_guest_hold_for_redirects_sockets_and_workers(browser: Browser, internet: Internet) -> None:
+    guest = Desk(browser, internet, role="guest")
+    await guest.show(GUEST.replace("REDIRECT", internet.redirect("http://owners.example/x")))
+    await guest.until("tried 4")
+    assert "owners.example" not in internet.hosts
+    await guest.do("close")
+    owner = Desk(browser, internet)
+    await owner.show(GUEST.replace("REDIRECT", internet.redirect("http://owners.example/x")))
+    await owner.until("tried 4")
+    assert "owners.example" in internet.hosts
+    await owner.do("close")

@@ -3,6 +3,7 @@
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,15 @@ Refuses = Callable[[str, Principal], Awaitable[str]]
 """Why this principal may not ask for this URL; empty if it may."""
 
 
+@dataclass(slots=True)
+class _Room:
+    """Whose it is, which door its pages go out by, and when it was last used."""
+
+    principal: Principal
+    slot: int
+    used: float
+
+
 class Browser:
     """A room is one conversation at one level of authority; what one room does no other can see. A room left alone for
     `limits.idle` seconds is closed, and with the last of them the process."""
@@ -34,7 +44,7 @@ class Browser:
         self._group = group
         self._starting = anyio.Lock()
         self._process: BrowserProcess | None = None
-        self._rooms: dict[str, tuple[Principal, float]] = {}
+        self._rooms: dict[str, _Room] = {}
 
     @property
     def is_running(self) -> bool:
@@ -76,12 +86,15 @@ class Browser:
     async def _enter(self, room: str, principal: Principal) -> None:
         now = self._clock.monotonic()
         await self._close_idle(now)
-        if room not in self._rooms and len(self._rooms) >= self._settings.limits.rooms:
-            raise Busy("Every place in the browser is taken by other conversations.", hint="Try again in a few minutes.")
-        self._rooms[room] = (principal, now)
+        if room not in self._rooms:
+            free = set(range(self._settings.limits.rooms)) - {each.slot for each in self._rooms.values()}
+            if not free:
+                raise Busy("Every place in the browser is taken by other conversations.", hint="Try again in a few minutes.")
+            self._rooms[room] = _Room(principal, min(free), now)
+        self._rooms[room].used = now
 
     async def _close_idle(self, now: float) -> None:
-        idle = [name for name, (_, used) in self._rooms.items() if now - used >= self._settings.limits.idle]
+        idle = [name for name, each in self._rooms.items() if now - each.used >= self._settings.limits.idle]
         for name in idle:
             del self._rooms[name]
             if self._process is not None and self._process.is_alive:
@@ -92,10 +105,11 @@ class Browser:
         if process is None:
             raise ToolError(_NOTHING)
         try:
-            return dict(await process.ask({**frame, "room": room}))
+            known = self._rooms.get(room)
+            return dict(await process.ask({**frame, "room": room, "slot": known.slot if known else 0}))
         finally:
             if room in self._rooms:
-                self._rooms[room] = (self._rooms[room][0], self._clock.monotonic())
+                self._rooms[room].used = self._clock.monotonic()
 
     async def _running(self, *, may_start: bool) -> BrowserProcess | None:
         async with self._starting:
@@ -110,15 +124,17 @@ class Browser:
             self._group.start_soon(process.live, self._judge, partial(self._end_when_idle, process))
             return process
 
-    async def _judge(self, room: str, url: str) -> str:
-        known = self._rooms.get(room)
-        return "nobody asked for it" if known is None else await self._refuses(url, known[0])
+    async def _judge(self, slot: int, url: str) -> str:
+        for room in self._rooms.values():
+            if room.slot == slot:
+                return await self._refuses(url, room.principal)
+        return "nobody asked for it"
 
     async def _end_when_idle(self, process: BrowserProcess) -> None:
         limit = self._settings.limits.idle
         while process.is_alive:
             now = self._clock.monotonic()
-            last = max((used for _, used in self._rooms.values()), default=now - limit)
+            last = max((room.used for room in self._rooms.values()), default=now - limit)
             if process.is_busy:
                 last = now
             if now - last >= limit:

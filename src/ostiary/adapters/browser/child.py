@@ -1,7 +1,7 @@
 """The process behind the fence: it drives one Chromium for the whole house and speaks frames over its standard input.
 
-Its first act is to open a listening socket in its own network namespace and hand it to the gateway: whatever Chromium
-connects to arrives there, and nothing else exists for it to connect to.
+Its first act is to open a door for every room, a listening socket in its own network namespace, and hand them to the gateway:
+whatever a room's pages connect to arrives at its door, and nothing else exists for them to connect to.
 """
 
 import contextlib
@@ -23,6 +23,7 @@ from ostiary.adapters.browser.records import Limits
 from ostiary.adapters.browser.room import Failed, Room
 
 _VIEWPORT = ViewportSize(width=1280, height=800)
+_NOWHERE = "http://127.0.0.1:9"
 _REFUSED = "the house did not say that it may"
 
 
@@ -38,9 +39,11 @@ async def _serve() -> None:
     first = await line.hear()
     limits = Limits(**first["limits"])
     limit_each(max(2 * limits.memory_bytes, 2 * 1024**3))
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        port = listener.getsockname()[1]
-        await stream.send_fds(b"p", [listener.fileno()])
+    doors = [socket.create_server(("127.0.0.1", 0), backlog=128) for _ in range(limits.rooms)]
+    proxies = [{"server": f"http://127.0.0.1:{door.getsockname()[1]}", **first["credential"]} for door in doors]
+    await stream.send_fds(b"p", [door.fileno() for door in doors])
+    for door in doors:
+        door.close()
     try:
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(
@@ -49,12 +52,13 @@ async def _serve() -> None:
                 headless=True,
                 ignore_default_args=list(DROPPED),
                 args=flags(limits.memory_bytes),
-                proxy=cast(ProxySettings, {"server": f"http://127.0.0.1:{port}", **first["credential"]}),
+                # What belongs to no room has no way out at all.
+                proxy={"server": _NOWHERE},
                 timeout=limits.start * 1000,
             )
             await line.say({"ready": browser.version})
             with contextlib.suppress(BadFrame):
-                await _House(browser, line, limits).serve()
+                await _House(browser, line, limits, proxies).serve()
             # Nobody is there to be told any more: the fence falls and takes everything with it.
             os._exit(0)
     except Error as error:
@@ -64,10 +68,11 @@ async def _serve() -> None:
 class _House:
     """Every room there is, and the one conversation with the gateway about them."""
 
-    def __init__(self, browser: Browser, line: Line, limits: Limits) -> None:
+    def __init__(self, browser: Browser, line: Line, limits: Limits, proxies: list[dict[str, str]]) -> None:
         self._browser = browser
         self._line = line
         self._limits = limits
+        self._proxies = proxies
         self._rooms: dict[str, Room] = {}
         self._making = anyio.Lock()
         self._questions = count(1)
@@ -119,22 +124,23 @@ class _House:
             if name not in self._rooms:
                 if frame["act"] != "open":
                     raise Failed("No page is open; open one first.")
-                self._rooms[name] = await self._make(name)
+                self._rooms[name] = await self._make(frame["slot"])
         return await self._rooms[name].perform(frame)
 
-    async def _make(self, name: str) -> Room:
+    async def _make(self, slot: int) -> Room:
         context = await self._browser.new_context(
+            proxy=cast(ProxySettings, self._proxies[slot]),
             accept_downloads=False,
             service_workers="block",
             viewport=_VIEWPORT,
             permissions=[],
             ignore_https_errors=False,
         )
-        room = Room(context, self._asker(name), self._limits)
+        room = Room(context, self._asker(slot), self._limits)
         await room.prepare()
         return room
 
-    def _asker(self, room: str) -> Callable[[str], Awaitable[str]]:
+    def _asker(self, slot: int) -> Callable[[str], Awaitable[str]]:
         async def refuses(url: str) -> str:
             number, heard, reasons = next(self._questions), anyio.Event(), [_REFUSED]
 
@@ -144,7 +150,7 @@ class _House:
 
             self._verdicts[number] = take
             with anyio.move_on_after(self._limits.judge):
-                await self._line.say({"judge": number, "room": room, "url": url[:8000]})
+                await self._line.say({"judge": number, "slot": slot, "url": url[:8000]})
                 await heard.wait()
             self._verdicts.pop(number, None)
             return reasons[0]

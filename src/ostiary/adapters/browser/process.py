@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from itertools import count
 from typing import Any, Self
 
@@ -22,8 +23,8 @@ from ostiary.adapters.browser.records import ProxyAddress, Settings
 from ostiary.adapters.browser.relay import relay
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
 
-Judge = Callable[[str, str], Awaitable[str]]
-"""Room and URL in; why it may not be asked for out, empty if it may."""
+Judge = Callable[[int, str], Awaitable[str]]
+"""The number of a room and a URL in; why it may not be asked for out, empty if it may."""
 
 COMMAND = (sys.executable, "-P", "-m", "ostiary.adapters.browser.child")
 _KILL_SECONDS = 5.0
@@ -51,10 +52,12 @@ class _Waiting:
 class BrowserProcess:
     """A Chromium that runs. `live` must run beside it; when it returns, nothing of the process is left."""
 
-    def __init__(self, process: Process, line: Line, listener: socket.socket, settings: Settings, proxy: ProxyAddress) -> None:
+    def __init__(
+        self, process: Process, line: Line, doors: tuple[socket.socket, ...], settings: Settings, proxy: ProxyAddress
+    ) -> None:
         self._process = process
         self._line = line
-        self._listener = listener
+        self._doors = doors
         self._settings = settings
         self._proxy = proxy
         self._numbers = count(1)
@@ -84,10 +87,10 @@ class BrowserProcess:
             with anyio.fail_after(limits.start + _GRACE):
                 facts = {"executable": str(chromium), "limits": dataclasses.asdict(limits), "credential": credential}
                 await line.say(facts)
-                _, fds = await stream.receive_fds(1, 1)
-                if len(fds) != 1:
-                    raise BadFrame("it opened no door")
-                # Chromium is only told of the door; it goes through it when the first page is opened.
+                _, fds = await stream.receive_fds(1, limits.rooms)
+                if len(fds) != limits.rooms:
+                    raise BadFrame("it opened no doors")
+                # Chromium is only told of the doors; it goes through one when the first page is opened.
                 first = await line.hear()
         except BaseException as error:
             for fd in fds:
@@ -97,12 +100,13 @@ class BrowserProcess:
                 raise SandboxUnavailable(f"the browser could not be started: {_why(said, error)}", hint=_NAMESPACES) from None
             raise
         if "ready" not in first:
-            os.close(fds[0])
+            for fd in fds:
+                os.close(fd)
             said = await _end(process, line)
             raise SandboxUnavailable(
                 f"the browser could not be started: {_why(str(first.get('failed', said)))}", hint=_NAMESPACES
             )
-        browser = cls(process, line, socket.socket(fileno=fds[0]), settings, proxy)
+        browser = cls(process, line, tuple(socket.socket(fileno=fd) for fd in fds), settings, proxy)
         browser.version = str(first["ready"])
         return browser
 
@@ -124,12 +128,14 @@ class BrowserProcess:
         The socket is read to its end: taking the reader away while something arrives would upset the event loop."""
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as group:
-                group.start_soon(relay, self._listener, self._proxy, self._settings.limits.connections)
+                for slot, door in enumerate(self._doors):
+                    group.start_soon(relay, door, self._proxy, self._settings.limits.connections, partial(judge, slot))
                 group.start_soon(self._drain)
                 group.start_soon(beside)
                 await self._hear(judge, group)
                 group.cancel_scope.cancel()
-            self._listener.close()
+            for door in self._doors:
+                door.close()
             for waiting in self._waiting.values():
                 waiting.heard.set()
             await _end(self._process, self._line)
@@ -178,18 +184,18 @@ class BrowserProcess:
             while True:
                 frame = await self._line.hear()
                 if "judge" in frame:
-                    group.start_soon(self._verdict, judge, int(frame["judge"]), str(frame["room"]), str(frame["url"]))
+                    group.start_soon(self._verdict, judge, int(frame["judge"]), int(frame["slot"]), str(frame["url"]))
                 elif (waiting := self._waiting.get(frame["id"])) is not None:
                     waiting.answer = frame
                     waiting.heard.set()
         self.end("the browser ended unexpectedly")
 
-    async def _verdict(self, judge: Judge, number: int, room: str, url: str) -> None:
+    async def _verdict(self, judge: Judge, number: int, slot: int, url: str) -> None:
         reason = "too many requests at once"
         if self._judged < _MAX_JUDGED:
             self._judged += 1
             try:
-                reason = await judge(room, url)
+                reason = await judge(slot, url)
             except Exception:  # noqa: BLE001 - a judge that breaks must not let anything through
                 reason = "it could not be judged"
             finally:
