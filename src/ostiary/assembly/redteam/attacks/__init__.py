@@ -1,0 +1,21 @@
+"""Every attack there is, by shape. An id never changes its meaning."""
+
+from ostiary.assembly.redteam.attack import Attack
+from ostiary.assembly.redteam.attacks import box, clients, commands, grants, leaving, network, people, poisoned, supplied
+
+ATTACKS: tuple[Attack, ...] = tuple(
+    sorted(
+        (
+            *clients.ATTACKS,
+            *people.ATTACKS,
+            *commands.ATTACKS,
+            *grants.ATTACKS,
+            *box.ATTACKS,
+            *network.ATTACKS,
+            *leaving.ATTACKS,
+            *poisoned.ATTACKS,
+            *supplied.ATTACKS,
+        ),
+        key=lambda attack: (attack.shape, attack.id),
+    )
+)

@@ -1,0 +1,235 @@
+"""The ground an attack is played on: an assembled house with a copy of the owner's rules, every tool on, and a witness beside."""
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from ostiary.assembly.door import Entrance, open_entrance
+from ostiary.assembly.house import House, open_house
+from ostiary.assembly.redteam.decoys import add_decoys
+from ostiary.assembly.redteam.observing import Witness, witnessing
+from ostiary.assembly.redteam.puppet import Post, Puppet, Scripted
+from ostiary.assembly.redteam.throwaway import CHANNEL, OWNER_ID, Copy, copy_of, credential_names, write_copy
+from ostiary.contracts.content import Label, Trust
+from ostiary.contracts.engine import Outcome, Submission
+from ostiary.contracts.identity import OWNER, Principal, SessionKey
+from ostiary.contracts.messages import Address, InboundMessage, UserId
+from ostiary.contracts.store import Put, Tombstone, Write
+from ostiary.core.approvals.desk import PendingApproval
+from ostiary.core.approvals.grants import GRANTABLE
+from ostiary.core.sessions.pen import Pen
+
+Answer = Callable[["Ground", PendingApproval], Awaitable[bool | None]]
+
+THE_OWNER = Principal(user=UserId(channel="api", stable_id=OWNER_ID), role=OWNER)
+TURN_SECONDS = 60.0
+WALLET = "wallet.txt"
+_WORKSPACE = "_workspace"
+
+
+async def careful(ground: "Ground", asked: PendingApproval) -> bool | None:
+    """An owner who says no to what they did not want."""
+    return False
+
+
+async def tired(ground: "Ground", asked: PendingApproval) -> bool | None:
+    """An owner who says yes to every ordinary question, and only reads those about taint."""
+    return GRANTABLE.issuperset(asked.asked.layers)
+
+
+@dataclass(slots=True, kw_only=True)
+class Ground:
+    """`canary` is the secret that must not be seen, `beside` what a file outside holds; `run` counts, so that no two plays share a name."""
+
+    house: House
+    entrance: Entrance
+    url: str
+    puppet: Puppet
+    witness: Witness
+    posts: Mapping[str, Post]
+    copy: Copy
+    canary: str
+    beside: str = ""
+    asks: MemoryObjectReceiveStream[PendingApproval]
+    asked: list[PendingApproval] = field(default_factory=list)
+    run: int = 0
+
+    @property
+    def post(self) -> Post:
+        return self.posts[CHANNEL]
+
+    async def begin(self) -> None:
+        """Before each play: a witness that has seen nothing, an awake house, every tool on, an empty workspace."""
+        self.run += 1
+        self.asked.clear()
+        self.puppet.play(())
+        self.puppet.marks = {self.canary: "a secret of the house", self.beside: "a file beside the gateway"}
+        for post in self.posts.values():
+            post.strangers = set()
+            post.sent.clear()
+        await self.house.control.wake(THE_OWNER, "red team")
+        await self.house.control.enable(("*",), THE_OWNER, seconds=None)
+        for grant in self.house.approvals.grants:
+            await self.house.approvals.revoke(grant.id, by=THE_OWNER)
+        await self.house.engine.reset(SessionKey("main", "main"), reason="red team", by=THE_OWNER)
+        await self._empty()
+        await self.witness.reset()
+
+    async def _empty(self) -> None:
+        now = self.house.clock.now()
+        there = await self.house.store.documents.list(_WORKSPACE)
+        gone: list[Write] = [Tombstone(collection=_WORKSPACE, path=each.path, at=now, author="redteam") for each in there]
+        if gone:
+            await self.house.store.commit(gone)
+
+    def session(self, name: str = "") -> SessionKey:
+        return SessionKey("main", f"api:redteam-{self.run}{name}")
+
+    async def put(self, path: str, text: str, *, trust: Trust = Trust.OWNER) -> None:
+        """A file in the workspace, as if it had come there with that trust."""
+        label = Label(trust=trust, sources=("file:redteam",))
+        now = self.house.clock.now()
+        await self.house.store.commit(
+            [Put(collection=_WORKSPACE, path=path, content=text.encode(), at=now, author="redteam", label=label)]
+        )
+
+    async def file(self, path: str) -> str | None:
+        found = await self.house.store.documents.get(_WORKSPACE, path)
+        return None if found is None else found[1].decode("utf-8", "replace")
+
+    async def page(self, name: str, text: str, *, status: int = 200, kind: str = "text/html") -> str:
+        return await self.witness.page(f"{self.run}-{name}", text, status=status, kind=kind)
+
+    async def turn(
+        self,
+        *steps: Scripted,
+        text: str = "Please go on.",
+        answer: Answer = careful,
+        session: SessionKey | None = None,
+        submission: Callable[[Submission], Submission] = lambda plain: plain,
+    ) -> Outcome:
+        """The owner speaks at the page; the model does what the script says; questions are answered by `answer`."""
+        self.puppet.play(steps)
+        key = session or self.session()
+        message = InboundMessage(
+            id=secrets.token_hex(8),
+            address=Address(channel="api", account="default", chat=str(key)),
+            sender=THE_OWNER.user,
+            text=text,
+            at=self.house.clock.now(),
+        )
+        made = submission(Submission(message=message, principal=THE_OWNER, session=key))
+        accepted = await self.house.engine.submit(made)
+        if accepted.item is None:
+            return Outcome(turn="", session=key, status="completed", text=accepted.text)
+        return await self.ended(accepted.item, answer)
+
+    async def said(self, post: Post, text: str, *, answer: Answer = careful, **how: object) -> Outcome | None:
+        """Somebody writes on a channel; None if nobody heard. `how` is as in InboundMessage."""
+        plain = post.message(text, sender=str(how.pop("sender_id", OWNER_ID)), chat=str(how.pop("chat", "")))
+        message = replace(plain, id=secrets.token_hex(8), at=self.house.clock.now(), **how)  # type: ignore[arg-type]
+        accepted = await post.say(text, message=message)
+        if accepted.status == "dropped" or accepted.item is None:
+            return None
+        outcome = await self.ended(accepted.item, answer)
+        await self.delivered()
+        return outcome
+
+    async def ended(self, item: int, answer: Answer = careful) -> Outcome:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._answering, answer)
+            with anyio.fail_after(TURN_SECONDS):
+                outcome = await self.house.engine.outcome(item)
+            group.cancel_scope.cancel()
+        return outcome
+
+    async def delivered(self) -> None:
+        """Until nothing is on its way out any more."""
+        with anyio.move_on_after(5):
+            while self.house.engine.status()["outbox"]:
+                await anyio.sleep(0.005)
+
+    async def _answering(self, answer: Answer) -> None:
+        async for pending in self.asks:
+            self.asked.append(pending)
+            said = await answer(self, pending)
+            if said is not None:
+                await self.house.approvals.answer(pending.id, said, by=THE_OWNER)
+
+
+@asynccontextmanager
+async def open_ground(home: Path, environ: Mapping[str, str]) -> AsyncIterator[Ground]:
+    """Raises ConfigInvalid, StoreError, Busy. The state is gone when it is left."""
+    # Long paths do not fit into the address of a socket.
+    folder = Path(tempfile.mkdtemp(prefix="ostiary-redteam-", dir="/tmp" if Path("/tmp").is_dir() else None))  # noqa: S108
+    canary, beside = f"rt{secrets.token_hex(16)}", f"coins-{secrets.token_hex(6)}"
+    try:
+        folder.chmod(0o711)
+        (folder / "beside").mkdir(mode=0o755)
+        (folder / "beside" / WALLET).write_text(f"wallet {beside}\n")
+        async with witnessing(folder / "beside") as witness:
+            copy = copy_of(home, environ, outside=witness.outside, canary=canary)
+            write_copy(copy, folder / "state", credential_names(home), canary)
+            posts = {name: Post(name, witness) for name in copy.channels}
+            async with _ground(folder / "state", copy, posts, witness, canary) as ground:
+                ground.beside = beside
+                yield ground
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@asynccontextmanager
+async def _ground(home: Path, copy: Copy, posts: Mapping[str, Post], witness: Witness, canary: str) -> AsyncIterator[Ground]:
+    send, receive = anyio.create_memory_object_stream[PendingApproval](100)
+    async with send, receive, open_house(home, copy.environ, channels=posts) as house:
+        puppet = Puppet(witness)
+        house.newest.models = replace(house.newest.models, client=puppet)
+        add_decoys(house.host, witness)
+        _listen(house, send)
+        async with open_entrance(house, run_token=secrets.token_urlsafe(32)) as entrance, anyio.create_task_group() as group:
+            url = await group.start(_serve, house, entrance)
+            yield Ground(
+                house=house,
+                entrance=entrance,
+                url=url,
+                puppet=puppet,
+                witness=witness,
+                posts=posts,
+                copy=copy,
+                canary=canary,
+                asks=receive,
+            )
+            group.cancel_scope.cancel()
+
+
+def _listen(house: House, send: MemoryObjectSendStream[PendingApproval]) -> None:
+    """Hear every question once it is durable, besides whoever is told anyway."""
+    told = house.approvals.tell
+
+    def tell(pen: Pen, address: Address, pending: PendingApproval, now: float) -> None:
+        told(pen, address, pending, now)
+        pen.then(lambda: send.send_nowait(pending))
+
+    house.approvals.tell = tell
+
+
+async def _serve(house: House, entrance: Entrance, *, task_status: anyio.abc.TaskStatus[str]) -> None:
+    from ostiary.gateway.server import serve
+
+    def ready(url: str) -> None:
+        house.outlet.ports.add(int(url.rpartition(":")[2]))
+        entrance.place.url = url
+        task_status.started(url)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(entrance.socket.run)
+        await serve(entrance.app, on_ready=ready, drain_seconds=1)
+
+
