@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Literal
 
 from ostiary.contracts.clock import Clock
@@ -222,11 +223,12 @@ def kept_parts(answered: Answered, asked: Asked, turn: str) -> tuple[AnswerPart,
         match part:
             case Text():
                 kept.append(replace(part, text=storable(part.text), label=asked.label))
-            case ToolCall(id=call_id):
-                if not call_id or call_id in seen:
-                    call_id = f"call_{turn[-8:]}_{asked.step}_{place}"
+            case ToolCall():
+                call_id, tries = storable(part.id), count()
+                while not call_id or call_id in seen:
+                    call_id = f"call_{turn[-8:]}_{asked.step}_{place}_{next(tries)}"
                 seen.add(call_id)
-                kept.append(replace(part, id=storable(call_id), name=storable(part.name), arguments=storable(part.arguments)))
+                kept.append(replace(part, id=call_id, name=storable(part.name), arguments=storable(part.arguments)))
             case _:
                 kept.append(part)
     return tuple(kept)

@@ -1,6 +1,7 @@
 """How a turn ends: its last event, the reply and what becomes of its messages, durable together."""
 
 import logging
+from collections.abc import Callable
 
 from ostiary.contracts.content import Text
 from ostiary.contracts.errors import ModelError, ModelRateLimited
@@ -19,8 +20,16 @@ log = logging.getLogger("ostiary.agent")
 
 
 class Ending:
-    def __init__(self, *, sessions: Sessions, blocks: Blocks, approvals: Approvals | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        sessions: Sessions,
+        blocks: Blocks,
+        approvals: Approvals | None = None,
+        redact: Callable[[str], str] = lambda text: text,
+    ) -> None:
         self._sessions = sessions
+        self._redact = redact
         self._blocks = blocks
         self._approvals = approvals
 
@@ -36,7 +45,10 @@ class Ending:
         hint: str = "",
         retry_after: float = 0.0,
     ) -> None:
-        session, partial = pen.session, "" if status == "completed" else shown_of(job)
+        if self._approvals is not None:
+            # Nobody may be left with a question whose turn is over.
+            self._approvals.lapse(pen, turn, "withdrawn", note=reason or "the turn is over")
+        session, partial, reason = pen.session, "" if status == "completed" else shown_of(job), self._redact(reason)
         reply = closing_reply(turn, status, reason, hint=hint, notices=tuple(job.notices), partial=partial)
         if "[[" in reply:
             tagged = read_reply_tag(reply, job.answers)

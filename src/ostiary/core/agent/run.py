@@ -55,7 +55,7 @@ class Runner:
         self._asking = Asking(
             sessions=sessions, model=model, catalogue=catalogue, prompts=prompts, blocks=blocks, clock=clock, rules=rules
         )
-        self._ending = Ending(sessions=sessions, blocks=blocks, approvals=calls.approvals)
+        self._ending = Ending(sessions=sessions, blocks=blocks, approvals=calls.approvals, redact=calls.redact)
         self.end_early = self._ending.end_early
         self.approvals = calls.approvals
 

@@ -108,7 +108,7 @@ class ToolCalls:
         self._clock = clock
         self.approvals = approvals
         self._hooks = hooks or ToolHooks()
-        self._redact = redact
+        self.redact = self._redact = redact
         self._is_attended = is_attended
         self.limits = limits or ToolLimits()
 
@@ -123,7 +123,7 @@ class ToolCalls:
                 break
             if order[call.id] >= self.limits.per_answer:
                 text = f"Refused: at most {self.limits.per_answer} calls at once. Call again in the next step."
-                pen.add(failure(call, text, "refused"), turn=turn.id)
+                self._fail(pen, turn, call, text, "refused")
                 continue
             await self._judge(pen, turn, call, offered, plan)
         return plan
@@ -131,12 +131,12 @@ class ToolCalls:
     async def _judge(self, pen: Pen, turn: Turn, call: ToolCall, offered: Mapping[str, ToolSpec], plan: Plan) -> None:
         earlier = turn.intents.get(call.id)
         if earlier is not None and not earlier.repeatable:
-            pen.add(failure(call, INTERRUPTED, "interrupted"), turn=turn.id)
+            self._fail(pen, turn, call, INTERRUPTED, "interrupted")
             return
         spec = offered.get(call.name)
         if spec is None:
             names = ", ".join(sorted(offered)) or "none"
-            pen.add(failure(call, f"There is no tool {call.name[:80]!r}. Tools: {names[:400]}.", "refused"), turn=turn.id)
+            self._fail(pen, turn, call, f"There is no tool {call.name[:80]!r}. Tools: {names[:400]}.", "refused")
             return
         try:
             arguments = await self._arguments(call, spec, turn)
@@ -144,7 +144,7 @@ class ToolCalls:
             self._refuse(pen, turn, call, Deny(layer="hook", reason=str(blocked)))
             return
         except (BadInput, ToolError) as error:
-            pen.add(failure(call, f"Wrong arguments: {error}", "refused"), turn=turn.id)
+            self._fail(pen, turn, call, f"Wrong arguments: {error}", "refused")
             return
         action = self._action(pen, turn, spec, arguments)
         decision = await self._decide(action)
@@ -157,6 +157,7 @@ class ToolCalls:
         if isinstance(decision, Deny):
             self._refuse(pen, turn, call, decision)
             return
+        self._unask(pen, turn, call)
         if spec.is_client:
             plan.client.append(call)
             return
@@ -197,8 +198,9 @@ class ToolCalls:
         name, step = str(action.session), turn.step
 
         def report(text: str) -> None:
+            safe = storable(self._redact(text))
             self._sessions.feed.show(
-                Delta(session=name, turn=turn.id, step=step, attempt=0, offset=0, text=text, stream="tool", call=call.id)
+                Delta(session=name, turn=turn.id, step=step, attempt=0, offset=0, text=safe, stream="tool", call=call.id)
             )
 
         return ToolContext(
@@ -221,21 +223,24 @@ class ToolCalls:
         if answer is not None and answer.answer != "allowed":
             note = f" {answer.note}" if answer.note else ""
             return Deny(layer="approval", reason=REFUSALS[answer.answer].format(by=answer.by, note=note))
-        if asked is not None and answer is None:
-            plan.asked.append(asked)
-            return None
         grant = self.approvals.covering(action, ask)
         if grant is not None:
             return Allow(layer="grant", reason=f"{grant.by} allowed {grant.tool}: {grant.pattern}")
+        if asked is not None and answer is None:
+            plan.asked.append(asked)
+            return None
         try:
             bound = await self._bound(call, action, context)
         except ToolError as error:
             return Deny(layer="approval", reason=str(error))
         digest = digest_of(call.name, action.arguments, bound)
-        if asked is not None and answer is not None and asked.digest == digest:
+        if asked is not None and answer is not None and asked.digest == digest and set(ask.layers) <= set(asked.layers):
             return Allow(layer="approval", reason=f"{answer.by} allowed {asked.approval}")
-        # Never asked, or what was allowed is not what would happen now.
-        question = Question(action=action, ask=ask, digest=digest, bound=bound, label=action.label)
+        if self.approvals.is_full:
+            return Deny(layer=ask.layer, reason="a person must confirm it first, and too many questions wait for them already")
+        # Never asked, or what was allowed is not what would happen now, or somebody else asks than the yes was meant for.
+        shown = {name: self._redact(value) for name, value in bound.items()}
+        question = Question(action=action, ask=ask, digest=digest, bound=shown, label=action.label)
         plan.asked.append(self.approvals.ask(pen, turn, call, question))
         self._note(pen, turn, call, action, "ask", ask.layer, ask.reason)
         return None
@@ -247,14 +252,23 @@ class ToolCalls:
             return {}
         try:
             with anyio.fail_after(_BIND_SECONDS):
-                return await tool.bind(action.arguments, context)
+                return {str(name): str(value) for name, value in (await tool.bind(action.arguments, context)).items()}
         except TimeoutError:
             raise ToolError(f"what {call.name} would act on could not be read in time") from None
 
     def _refuse(self, pen: Pen, turn: Turn, call: ToolCall, denied: Deny) -> None:
         said = denied.reason if denied.layer == "approval" else f"Refused by {denied.layer}: {denied.reason}."
-        pen.add(failure(call, said, "refused"), turn=turn.id)
+        self._fail(pen, turn, call, said, "refused")
         self._note(pen, turn, call, None, "deny", denied.layer, denied.reason)
+
+    def _fail(self, pen: Pen, turn: Turn, call: ToolCall, text: str, fate: ToolFate) -> None:
+        self._unask(pen, turn, call)
+        pen.add(failure(call, self._redact(text), fate), turn=turn.id)
+
+    def _unask(self, pen: Pen, turn: Turn, call: ToolCall) -> None:
+        """What is decided without them is no question to anybody any more."""
+        if self.approvals is not None and call.id in turn.asked:
+            self.approvals.lapse(pen, turn, "withdrawn", call=call.id, note="it was decided otherwise")
 
     def _intend(self, pen: Pen, turn: Turn, call: ToolCall, action: Action, allowed: Allow, plan: Plan, *, is_new: bool) -> None:
         context = self._context(action, turn, call)
@@ -281,7 +295,7 @@ class ToolCalls:
             "turn": turn.id,
             "call": call.id,
             "layer": layer,
-            "reason": reason[:500],
+            "reason": self._redact(reason)[:500],
             "arguments": hashlib.sha256(call.arguments.encode("utf-8", "replace")).hexdigest(),
         }
         if action is not None:
@@ -313,7 +327,7 @@ class ToolCalls:
         except Conflict as error:
             if not result.writes:
                 raise
-            lost = ToolResult(text=f"Nothing was changed: {error}. Read it again, then try again.", is_error=True)
+            lost = _lost(planned.tool.spec, result, error)
             await self._commit(key, turn, planned, lost, "done", seconds)
         await self._hooks.after(planned.call.name, planned.arguments, result, seconds, about(turn))
 
@@ -389,6 +403,14 @@ def failure(call: ToolCall, text: str, fate: ToolFate) -> ToolResulted:
     return ToolResulted(call_id=call.id, name=call.name, text=text, is_error=True, fate=fate, label=SYSTEM_LABEL)
 
 
+def _lost(spec: ToolSpec, result: ToolResult, error: Conflict) -> ToolResult:
+    """What is told when somebody else wrote first. A command has run all the same: doing it again may do harm."""
+    if Effect.EXECUTE not in spec.effects:
+        return ToolResult(text=f"Nothing was changed: {error}. Read it again, then try again.", is_error=True)
+    said = f"{result.text}\n\nIt has run, but the files it changed were not kept: {error}."
+    return ToolResult(text=said, is_error=True, label=result.label)
+
+
 def storable(text: str) -> str:
     """Without halves of characters, which no journal and no wire can carry."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
@@ -402,7 +424,7 @@ def _kept(details: Mapping[str, object], limit: int, redact: Callable[[str], str
         text = json.dumps(details, ensure_ascii=False)
         if len(text.encode("utf-8", "replace")) > limit:
             return {"omitted": "too long to keep"}
-        clean = redact(text)
+        clean = redact(storable(text))
         return details if clean == text else _reread(clean)
     except (TypeError, ValueError, RecursionError):
         return {"omitted": "not plain data"}

@@ -5,6 +5,7 @@ judged afterwards. One that fails or is late blocks the call. One after a call o
 a moment, and its failure changes nothing.
 """
 
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
@@ -40,7 +41,7 @@ class ToolHooks:
         for hook in self._hooks(BEFORE):
             try:
                 with anyio.fail_after(SECONDS):
-                    said = await hook({"tool": name, "arguments": dict(arguments), **about})
+                    said = await hook({"tool": name, "arguments": _plain(arguments), **about})
             except TimeoutError:
                 raise Blocked(f"a hook did not answer within {SECONDS:g} s") from None
             except Exception as error:
@@ -50,10 +51,8 @@ class ToolHooks:
                 continue
             if said.get("block"):
                 raise Blocked(str(said["block"])[:500])
-            changed = said.get("arguments", arguments)
-            if not isinstance(changed, Mapping):
-                raise Blocked("a hook gave arguments that are none")
-            arguments = changed
+            if "arguments" in said:
+                arguments = _plain(said["arguments"])
         return arguments
 
     async def after(
@@ -62,7 +61,7 @@ class ToolHooks:
         for hook in self._hooks(AFTER):
             seen = {
                 "tool": name,
-                "arguments": dict(arguments),
+                "arguments": _plain(arguments),
                 "result": result.text,
                 "is_error": result.is_error,
                 "seconds": seconds,
@@ -73,3 +72,15 @@ class ToolHooks:
                     await hook(seen)
             except Exception:
                 log.exception("a hook after %s failed", name)
+
+
+def _plain(arguments: object) -> dict[str, object]:
+    """A copy that nobody else holds: what is judged, shown and approved is what is called. Raises Blocked."""
+    try:
+        copied = json.loads(json.dumps(arguments, allow_nan=False)) if isinstance(arguments, Mapping) else None
+        if isinstance(copied, dict):
+            json.dumps(copied, ensure_ascii=False).encode()
+            return copied
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise Blocked("a hook gave arguments that are no plain data")

@@ -30,6 +30,7 @@ GRANTS = "grants"
 SECONDS = 300.0
 LONGEST_GRANT = 30 * 86_400.0
 MOST_GRANTS = 500
+MOST_PENDING = 200
 REMEMBERED = 500
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
@@ -104,10 +105,9 @@ class Approvals:
                 self._grants[key] = Grant.unpack(packed)
             except (ValueError, TypeError):
                 log.warning("the grant %s cannot be read and grants nothing", key)
-        for key, packed in sorted((await self._sessions.store.values(PENDING)).items()):
-            found = await self._recalled(packed)
-            if found is not None and found.turn in waiting:
-                self._pending[key] = found
+        recalled = [await self._recalled(packed) for packed in (await self._sessions.store.values(PENDING)).values()]
+        still = (each for each in recalled if each is not None and each.turn in waiting)
+        self._pending.update((each.id, each) for each in sorted(still, key=lambda each: (each.asked_at, each.id)))
 
     async def _recalled(self, packed: bytes) -> PendingApproval | None:
         try:
@@ -117,15 +117,17 @@ class Approvals:
             return None
         turn = (await self._sessions.get(session)).turn
         asked = turn.asked.get(call_id) if turn is not None and turn.id == turn_id else None
-        if turn is None or asked is None or call_id in turn.answers:
+        call = turn.calls.get(call_id) if turn is not None else None
+        if turn is None or asked is None or call is None or call_id in turn.answers:
             return None
+        given = read.get("arguments")
         return PendingApproval(
             asked=asked,
             session=session,
             turn=turn_id,
             principal=turn.started.principal,
             channel=turn.started.reply_to.channel,
-            arguments=_read(turn.calls[call_id].arguments),
+            arguments=given if isinstance(given, dict) else _read(call.arguments),
             asked_at=float(read.get("at", 0.0)),
         )
 
@@ -135,6 +137,11 @@ class Approvals:
             return None
         now = self._clock.now()
         return next((grant for grant in self._grants.values() if grant.covers(action, now)), None)
+
+    @property
+    def is_full(self) -> bool:
+        """So many questions wait that nobody reads another."""
+        return len(self._pending) >= MOST_PENDING
 
     def ask(self, pen: Pen, turn: Turn, call: ToolCall, question: Question) -> ApprovalAsked:
         """Put the question into the turn. What is asked again replaces what was asked of the call before."""
@@ -153,7 +160,10 @@ class Approvals:
             label=question.label,
         )
         pen.add(asked, turn=turn.id)
-        row = {"session": str(action.session), "turn": turn.id, "call": call.id, "at": now}
+        row: dict[str, object] = {"session": str(action.session), "turn": turn.id, "call": call.id, "at": now}
+        if action.arguments != _read(call.arguments):
+            # A hook changed what the model wrote: after a restart, too, people are shown what would be done.
+            row["arguments"] = dict(action.arguments)
         pen.also(
             SetValue(space=PENDING, key=asked.approval, value=json.dumps(row).encode()),
             _audit(now, "approval.asked", str(action.principal.user), asked, action.session, turn.id, "asked"),
@@ -184,7 +194,7 @@ class Approvals:
         async with self._sessions.pen(found.session) as pen:
             turn = pen.session.turn
             now = self._clock.now()
-            if turn is None or turn.id != found.turn or found.asked.call_id in turn.answers:
+            if turn is None or turn.id != found.turn or not _is_open(turn, found.asked):
                 raise BadInput(self._gone(found.id))
             if now >= found.asked.deadline:
                 raise BadInput(f"{found.id} was not answered in time and was refused", hint="Ask the assistant to try again.")
@@ -221,11 +231,14 @@ class Approvals:
             raise BadInput("after a restart this can only be allowed once", hint="Answer without a pattern.")
         return grant_for(action, pattern, id=self._ids.new("grant"), until=now + seconds, by=str(by.user), now=now)
 
-    def lapse(self, pen: Pen, turn: Turn, answer: ApprovalAnswer, *, due: float | None = None, note: str = "") -> int:
-        """Answer for nobody: all open questions of the turn, or those whose deadline is not after `due`. Gives how many."""
+    def lapse(
+        self, pen: Pen, turn: Turn, answer: ApprovalAnswer, *, due: float | None = None, call: str = "", note: str = ""
+    ) -> int:
+        """Answer for nobody: all open questions of the turn, of one `call` of it, or those whose deadline is not after `due`.
+        Gives how many."""
         now, count = self._clock.now(), 0
         for asked in list(turn.asked.values()):
-            if asked.call_id in turn.answers or (due is not None and asked.deadline > due):
+            if not _is_open(turn, asked) or (due is not None and asked.deadline > due) or call not in ("", asked.call_id):
                 continue
             gone = ApprovalAnswered(approval=asked.approval, call_id=asked.call_id, answer=answer, note=note)
             self._settle(pen, turn, asked, gone, now)
@@ -253,21 +266,15 @@ class Approvals:
         found = self._grants.get(grant)
         if found is None:
             raise BadInput(f"there is no grant {grant[:40]}", hint="ostiary approvals grants lists them.")
-        now = self._clock.now()
-        await self._sessions.write(
-            [
-                DeleteValue(space=GRANTS, key=grant),
-                Audit(
-                    at=now,
-                    kind="grant.revoked",
-                    actor=str(by.user),
-                    subject=found.tool,
-                    outcome="revoked",
-                    detail={"grant": grant},
-                ),
-            ]
-        )
-        self._grants.pop(grant, None)
+        now, who, detail = self._clock.now(), str(by.user), {"grant": grant}
+        audit = Audit(at=now, kind="grant.revoked", actor=who, subject=found.tool, outcome="revoked", detail=detail)
+        # What narrows holds before it is written; a grant that is still in the store is still a grant.
+        del self._grants[grant]
+        try:
+            await self._sessions.write([DeleteValue(space=GRANTS, key=grant), audit])
+        except BaseException:
+            self._grants[grant] = found
+            raise
         return found
 
     def _keep(self, grant: Grant) -> None:
@@ -299,6 +306,12 @@ class Approvals:
             code = "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in digest[:4])
             if code not in self._pending and code not in self._answered:
                 return code
+
+
+def _is_open(turn: Turn, asked: ApprovalAsked) -> bool:
+    """Whether this very question is the one that its call waits for."""
+    now = turn.asked.get(asked.call_id)
+    return now is not None and now.approval == asked.approval and asked.call_id not in turn.answers
 
 
 def resume(pen: Pen, turn: Turn, reason: str) -> None:

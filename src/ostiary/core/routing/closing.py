@@ -1,7 +1,8 @@
 """What ends turns from outside: somebody stops them, nobody answers them in time, something else is said instead."""
 
 import logging
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import anyio
@@ -14,7 +15,7 @@ from ostiary.contracts.identity import Principal
 from ostiary.contracts.store import MarkInbox
 from ostiary.core.agent.job import Job
 from ostiary.core.agent.run import Runner
-from ostiary.core.approvals.desk import resume
+from ostiary.core.approvals.desk import PendingApproval, resume
 from ostiary.core.routing.outcomes import Outcomes, outcome_of
 from ostiary.core.routing.queue import Seat
 from ostiary.core.sessions.pen import Sessions
@@ -25,6 +26,7 @@ log = logging.getLogger("ostiary.lanes")
 FIRST_RETRY = 0.5
 LONGEST_RETRY = 30.0
 STOP_SECONDS = 10.0
+INSTEAD = "a new message came instead of the answers"
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +84,16 @@ class Closing:
         if self._group is not None:
             seconds = max(0.0, deadline - self._clock.now()) if deadline else None
             self._group.start_soon(self._expire, seat, watch, seconds)
+        asked = self._questions(turn)
+        since = min((each.asked_at for each in asked), default=math.inf)
+        late = next((item for item in seat.waiting if item.accepted_at > since and _is_theirs(asked, item.principal)), None)
+        if late is not None:
+            # Said after the question was put, while other calls of the turn still ran: it is the answer to it.
+            self.give_up(seat, INSTEAD, late.principal)
+
+    def _questions(self, turn: str) -> tuple[PendingApproval, ...]:
+        approvals = self._runner.approvals
+        return tuple(each for each in approvals.pending if each.turn == turn) if approvals is not None else ()
 
     def unpark(self, seat: Seat, turn: str) -> None:
         """It waits no more; whoever watches it goes home."""
@@ -97,9 +109,8 @@ class Closing:
         watch = self._watches.get(seat)
         if watch is None:
             return
-        session = self._sessions.peek(seat.key)
-        turn = session.turn if session is not None else None
-        if turn is not None and is_asked(turn) and turn.started.principal != by:
+        asked = self._questions(watch.turn)
+        if asked and not _is_theirs(asked, by):
             return
         watch.reason, watch.is_overtaken = reason, True
         watch.nap.cancel()
@@ -189,6 +200,10 @@ class Closing:
                 with anyio.CancelScope() as watch.nap:
                     await self._clock.sleep(wait)
                 wait = min(wait * 2, LONGEST_RETRY)
+
+
+def _is_theirs(asked: Sequence[PendingApproval], by: Principal) -> bool:
+    return all(each.principal == by for each in asked)
 
 
 def is_asked(turn: Turn) -> bool:

@@ -22,9 +22,9 @@ from ostiary.contracts.store import Accept, InboxItem, MarkInbox, Pending, Write
 from ostiary.core.agent.job import Batch, Job, is_one_call
 from ostiary.core.agent.run import Runner
 from ostiary.core.cancellation import Cancelled, is_wanted
-from ostiary.core.routing.closing import FIRST_RETRY, LONGEST_RETRY, Closing
+from ostiary.core.routing.closing import FIRST_RETRY, INSTEAD, LONGEST_RETRY, Closing
 from ostiary.core.routing.outcomes import Outcomes
-from ostiary.core.routing.queue import QueueFull, QueueRules, Seat, input_of, next_batch, summarise
+from ostiary.core.routing.queue import QueueFull, QueueRules, Seat, input_of, next_batch, outside_of, own_of, summarise
 from ostiary.core.sessions.pen import Sessions
 
 log = logging.getLogger("ostiary.lanes")
@@ -170,7 +170,7 @@ class Lanes:
         seat = self._seat(item.session)
         self.outcomes.expect(item.id)
         self._arrived(seat, item)
-        self.closing.give_up(seat, "a new message came instead of the answers", item.principal)
+        self.closing.give_up(seat, INSTEAD, item.principal)
         return item
 
     def _victim(self, seat: Seat, rules: QueueRules) -> InboxItem | None:
@@ -287,8 +287,8 @@ class Lanes:
         # What others wrote into the full queue waits for a turn of theirs: a turn speaks with one authority.
         dropped = tuple(each for each in seat.dropped if each.principal == items[0].principal)
         seat.dropped = [each for each in seat.dropped if each.principal != items[0].principal]
-        inputs = tuple(input_of(item) for item in items)
-        return Batch(items=tuple(items), inputs=inputs, dropped=dropped, summary_of_dropped=summarise(dropped))
+        inputs = (*(input_of(item) for item in items), *outside_of(dropped))
+        return Batch(items=tuple(items), inputs=inputs, dropped=dropped, summary_of_dropped=summarise(own_of(dropped)))
 
     def _steering(self, seat: Seat) -> list[tuple[InboxItem, TurnInput]]:
         """Messages that may join the running turn: only from its own principal, at its own place."""
@@ -359,7 +359,7 @@ class Lanes:
             inputs.append(made)
             previous = item.accepted_at
         reason = self._reset_reason(batch.items[0], session.last_input_at)
-        job.batch = replace(batch, inputs=tuple(inputs), reset_reason=reason)
+        job.batch = replace(batch, inputs=(*inputs, *outside_of(batch.dropped)), reset_reason=reason)
 
     def _put_back(self, seat: Seat, job: Job, error: Exception) -> None:
         """The store would not write: what was accepted stays accepted and is tried again, ever more slowly."""

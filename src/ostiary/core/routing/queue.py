@@ -134,3 +134,17 @@ def summarise(dropped: Sequence[InboxItem]) -> str:
         text = " ".join(item.message.text.split())
         lines.append(f"- {text[:_SUMMARY_LINE]}{'…' if len(text) > _SUMMARY_LINE else ''}")
     return f"[{len(dropped)} earlier messages came while the queue was full; shortened:]\n" + "\n".join(lines)
+
+
+def own_of(dropped: Sequence[InboxItem]) -> tuple[InboxItem, ...]:
+    """Those that their sender vouches for."""
+    return tuple(item for item in dropped if not item.untrusted_source)
+
+
+def outside_of(dropped: Sequence[InboxItem]) -> tuple[TurnInput, ...]:
+    """What came from outside and was pushed out, summed up with the label that it came with; nothing if there is none."""
+    outside = [item for item in dropped if item.untrusted_source]
+    if not outside:
+        return ()
+    label = Label(trust=Trust.UNTRUSTED, sources=tuple(sorted({item.untrusted_source for item in outside})))
+    return (TurnInput(item=0, parts=(Text(text=summarise(outside), label=label),), at=outside[-1].message.at),)

@@ -12,6 +12,7 @@ from ostiary.contracts.content import Label, ToolMessage, Trust
 from ostiary.contracts.errors import ToolError
 from ostiary.contracts.events import ToolIntended, ToolResulted, TurnEnded
 from ostiary.contracts.policy import Action, Allow, Decision, Deny
+from ostiary.contracts.store import Put
 from ostiary.contracts.tool import Effect, ToolResult
 from ostiary.core.agent.tool_calls import ToolLimits, cap_text
 from ostiary.core.policy.verdict import Verdict
@@ -242,6 +243,39 @@ async def test_details_that_cannot_be_kept_do_not_cost_the_result(tmp_path: Path
 async def test_halves_of_characters_in_a_result_do_not_cost_the_turn(tmp_path: Path) -> None:
     (result,) = await results_of(tmp_path, call("probe"), tools=[Tool(act=returning(ToolResult(text="a\ud800b")))])
     assert (result.text[0], result.text[-1], result.fate) == ("a", "b", "done")
+
+
+async def test_halves_of_characters_in_details_do_not_cost_the_result(tmp_path: Path) -> None:
+    odd = ToolResult(text="fine", details={"path": "a\ud800b"})
+    (result,) = await results_of(tmp_path, call("probe"), tools=[Tool(act=returning(odd))])
+    assert (result.text, result.fate, result.details["path"]) == ("fine", "done", "a?b")
+
+
+@pytest.mark.parametrize(
+    ("effect", "words"), [(Effect.WRITE, "Nothing was changed"), (Effect.EXECUTE, "It has run, but the files it changed")]
+)
+async def test_files_that_somebody_else_wrote_first_are_told_as_what_they_are(tmp_path: Path, effect: Effect, words: str) -> None:
+    write = Put(collection="c", path="a.txt", content=b"x", at=0.0, author="o", expect_version=7)
+    given = ToolResult(text="exit 0", writes=(write,), label=SECRET)
+    tool = Tool(act=returning(given), effect=effect)
+    (result,) = await results_of(tmp_path, call("probe"), tools=[tool])
+    assert (words in result.text, result.is_error, len(tool.calls)) == (True, True, 1)
+
+
+async def test_a_secret_is_taken_out_of_refusals_too(tmp_path: Path) -> None:
+    async def decide(action: Action) -> Decision:
+        return Deny(layer="kit", reason="hunter2hunter2 is not for you")
+
+    redact = lambda text: text.replace("hunter2hunter2", "[redacted]")  # noqa: E731 - the guard of this test
+    (result,) = await results_of(tmp_path, call("probe"), tools=[Tool()], decide=decide, redact=redact)
+    assert result.text == "Refused by kit: [redacted] is not for you."
+
+
+async def test_call_ids_that_look_like_ours_or_differ_in_halves_of_characters_are_unique_too(tmp_path: Path) -> None:
+    step = call("probe", id="a\ud800").then(call("probe", id="a?")).then(call("probe", id="call_turn-1_1_1"))
+    tool = Tool()
+    results = await results_of(tmp_path, step, tools=[tool])
+    assert (len({each.call_id for each in results}), len(tool.calls)) == (3, 3)
 
 
 @pytest.mark.parametrize("length", [0, 10, 100, 101, 5000])
