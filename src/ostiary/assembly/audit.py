@@ -23,6 +23,7 @@ from ostiary.contracts.store import Audit, SetValue
 log = logging.getLogger("ostiary.audit")
 
 HEADS = "audit.heads"
+USED = "credential.used"
 SPACE = "audit"
 EVERY_ENTRIES = 100
 EVERY_SECONDS = 60.0
@@ -257,6 +258,16 @@ class Auditor:
             log.error("the checkpoint of the audit log could not be written: %s", error)
         else:
             self._kept = head
+
+
+def lending_noted(note: Note, monotonic: Callable[[], float]) -> Callable[[str, str], None]:
+    """To be called with a credential's name and what it is lent for; the same pair is noted once an hour."""
+    seldom = Seldom(note, monotonic, kinds=(USED,))
+
+    def lent(name: str, purpose: str) -> None:
+        seldom(USED, purpose, name, "lent")
+
+    return lent
 
 
 class Seldom:

@@ -70,7 +70,7 @@ class Hands:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
     """What the hands stand on. `protected` gives the reason why a path is kept from them, empty if it is not; `reveal` gives
-    a configured secret for one use."""
+    a configured secret for one use, and `lent` is told its name and what for."""
 
     host: Host
     home: Path
@@ -82,6 +82,7 @@ class Ground:
     environ: Mapping[str, str]
     protected: Callable[[str], str]
     reveal: Callable[[SecretSource], str]
+    lent: Callable[[str, str], None]
 
 
 @asynccontextmanager
@@ -124,7 +125,7 @@ def _add_web(ground: Ground, outlet: Outlet) -> Reader:
         reader=reader,
         fetch=web_config.fetch_settings(tools.web.fetch),
         search=web_config.search_settings(tools.web.search),
-        engines=web_config.engines(tools.web.search, ground.reveal, ground.environ),
+        engines=web_config.engines(tools.web.search, ground.reveal, ground.environ, ground.lent),
         max_bytes=tools.result_max_bytes,
     )
     return reader

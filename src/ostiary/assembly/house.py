@@ -19,7 +19,7 @@ from ostiary.adapters.tools.files import Files
 from ostiary.adapters.tools.image import register_image
 from ostiary.adapters.tools.message import register_message
 from ostiary.adapters.tools.sessions import register_sessions
-from ostiary.assembly.audit import Auditor
+from ostiary.assembly.audit import Auditor, lending_noted
 from ostiary.assembly.audit_watch import Watch
 from ostiary.assembly.builtin import Host, register_strangers
 from ostiary.assembly.circumstances import Circumstances
@@ -173,6 +173,8 @@ async def open_house(
         await _fill_workspace(store, clock, loaded)
         egress = await stack.enter_async_context(Egress())
         embedded = LazyEmbedded(merged)
+        auditor = Auditor(store, clock, home)
+        lent = lending_noted(auditor.note, clock.monotonic)
         sources = Sources(
             environ=merged,
             credentials=credentials,
@@ -180,6 +182,7 @@ async def open_house(
             embedded=embedded,
             clock=clock,
             state=home / "profiles.state",
+            lent=lent,
         )
         guard = Guard(KnownSecrets(credentials, merged, clock), state=(str(home),))
         guard_with(guard)
@@ -205,9 +208,9 @@ async def open_house(
             environ=merged,
             protected=guard.protected_path,
             reveal=lambda source: resolve(source, merged, credentials).reveal(),
+            lent=lent,
         )
         hands = await stack.enter_async_context(open_hands(ground))
-        auditor = Auditor(store, clock, home)
         house = _build(ground, merged, credentials, first_session, sources, circumstances, hands, guard, auditor)
         await stack.enter_async_context(house.engine.running())
         group = await stack.enter_async_context(anyio.create_task_group())

@@ -35,9 +35,15 @@ if TYPE_CHECKING:
 Lend = Callable[[], str]
 
 
+def _untold(name: str, purpose: str) -> None:
+    """Nobody keeps a record."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What outlives a generation: where secrets come from, the one way out, the embedded model, remembered failures."""
+    """What outlives a generation: where secrets come from, the one way out, the embedded model, remembered failures.
+
+    `lent` is told the name of every key that is lent, and what for."""
 
     environ: Mapping[str, str]
     credentials: "CredentialStore"
@@ -45,6 +51,7 @@ class Sources:
     embedded: "LazyEmbedded"
     clock: Clock
     state: Path
+    lent: Callable[[str, str], None] = _untold
 
 
 class StateFile:
@@ -109,7 +116,10 @@ def build_models(config: "Config", sources: Sources) -> Models:
             wires[known] = found
         return found
 
-    fallback = Fallback(wire=wire, profiles=standing, clock=sources.clock, keyless=catalogue.keyless)
+    def lent(profile: str, provider: str) -> None:
+        sources.lent(profile, f"model:{provider}")
+
+    fallback = Fallback(wire=wire, profiles=standing, clock=sources.clock, keyless=catalogue.keyless, lent=lent)
     prices = Prices(own=catalogue.cost, table=catalogue.price_table, free=catalogue.free)
     return Models(catalogue=catalogue, client=Metered(fallback, prices, sources.clock), profiles=standing)
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ostiary.assembly.config.secret import SecretSource
+from ostiary.assembly.config.secret import CredentialReference, Reference, SecretSource
 from ostiary.assembly.config.web import Web, WebFetch, WebLinks, WebSearch
+from ostiary.contracts.errors import ConfigInvalid, StoreError, ToolError
 
 if TYPE_CHECKING:
     from ostiary.adapters.egress import EgressRules
@@ -66,15 +67,40 @@ def link_settings(links: WebLinks) -> "LinkSettings | None":
     return LinkSettings(max_links=links.max_links, seconds=float(links.timeout_seconds), max_chars=links.max_chars)
 
 
-def engines(search: WebSearch, reveal: Callable[[SecretSource], str], environ: Mapping[str, str]) -> "Engines":
-    """`reveal` gives a secret for one use; it is called for every search, so that a changed key holds at once."""
+def engines(
+    search: WebSearch, reveal: Callable[[SecretSource], str], environ: Mapping[str, str], lent: Callable[[str, str], None]
+) -> "Engines":
+    """`reveal` gives a secret for one use; it is called for every search, so that a changed key holds at once. `lent` is told
+    the name of every key that is lent, and what for."""
     from ostiary.adapters.tools.web import Engines
 
     def lend(name: str, source: SecretSource | None) -> Callable[[], str]:
-        return lambda: reveal(source) if source is not None else environ.get(VARIABLES[name], "")
+        known_as = _name(source) if source is not None else VARIABLES[name]
+
+        def key() -> str:
+            try:
+                value = reveal(source) if source is not None else environ.get(VARIABLES[name], "")
+            except (ConfigInvalid, StoreError) as error:
+                raise ToolError(f"The key for {name} cannot be had: {error}.") from error
+            if value:
+                lent(known_as, f"web_search:{name}")
+            return value
+
+        return key
 
     return Engines(
         provider="" if search.provider == "auto" else search.provider,
         keys={"brave": lend("brave", search.api_key), "tavily": lend("tavily", search.tavily.api_key)},
         searxng_url=search.searxng.base_url,
     )
+
+
+def _name(source: SecretSource) -> str:
+    """What a secret is called where it is kept."""
+    match source:
+        case CredentialReference():
+            return source.name
+        case Reference():
+            return " ".join(source.names)
+        case _:
+            return source.path

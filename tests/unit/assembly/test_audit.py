@@ -14,7 +14,7 @@ import pytest
 from ostiary.adapters.store.sqlite import SqliteStore, open_store
 from ostiary.adapters.store.sqlite.connection import connect_writer
 from ostiary.assembly import audit
-from ostiary.assembly.audit import HEADS, Auditor, CheckedAudit, Seldom, read_checkpoints
+from ostiary.assembly.audit import HEADS, Auditor, CheckedAudit, Seldom, lending_noted, read_checkpoints
 from ostiary.contracts.errors import StoreUnavailable
 from ostiary.contracts.store import Audit
 from ostiary.kit.clock import ManualClock
@@ -253,3 +253,14 @@ def test_who_comes_in_with_every_request_is_noted_once_an_hour() -> None:
         seldom("login.failed", "10.0.0.1", "gateway", "refused")
     assert noted.count(("login", "token")) == 2
     assert noted.count(("login.failed", "10.0.0.1")) == 4
+
+
+def test_the_use_of_a_credential_is_noted_once_an_hour_for_each_purpose() -> None:
+    noted: list[tuple[str, ...]] = []
+    now = [0.0]
+    lent = lending_noted(lambda kind, actor, subject, outcome, detail=None: noted.append((kind, actor, subject)), lambda: now[0])
+    for second in (0.0, 3599.0, 3600.0):
+        now[0] = second
+        lent("acme:1", "model:acme")
+    lent("acme:1", "web_search:acme")
+    assert noted == [("credential.used", "model:acme", "acme:1")] * 2 + [("credential.used", "web_search:acme", "acme:1")]

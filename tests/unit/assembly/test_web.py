@@ -13,7 +13,7 @@ from ostiary.assembly.config.load import understand
 from ostiary.assembly.config.secret import CredentialReference, SecretSource
 from ostiary.assembly.config.web import Web
 from ostiary.assembly.web import egress_rules, engines, fetch_settings, link_settings, search_settings
-from ostiary.contracts.errors import ConfigInvalid
+from ostiary.contracts.errors import ConfigInvalid, ToolError
 
 
 def read(web: dict[str, Any], folder: Path) -> Web:
@@ -23,6 +23,10 @@ def read(web: dict[str, Any], folder: Path) -> Web:
 def reveal(source: SecretSource) -> str:
     assert isinstance(source, CredentialReference)
     return f"the secret {source.name}"
+
+
+def untold(name: str, purpose: str) -> None:
+    """Nobody keeps a record."""
 
 
 def test_a_role_can_only_narrow_what_all_may_reach(tmp_path: Path) -> None:
@@ -99,10 +103,27 @@ def test_limits_arrive_where_they_are_used(tmp_path: Path) -> None:
 
 async def test_the_provider_is_the_one_that_has_its_key(tmp_path: Path) -> None:
     stored = read({"search": {"tavily": {"apiKey": "credential:tavily"}}}, tmp_path).search
-    made = engines(stored, reveal, {})
+    made = engines(stored, reveal, {}, untold)
     assert made.keys["tavily"]() == "the secret tavily"
     plain = read({}, tmp_path).search
     async with Egress() as egress:
         assert choose(made, egress).name == "Tavily"
-        assert choose(engines(plain, reveal, {"BRAVE_API_KEY": "k"}), egress).name == "Brave"
-        assert choose(engines(plain, reveal, {}), egress).name == "DuckDuckGo"
+        assert choose(engines(plain, reveal, {"BRAVE_API_KEY": "k"}, untold), egress).name == "Brave"
+        assert choose(engines(plain, reveal, {}, untold), egress).name == "DuckDuckGo"
+
+
+def test_a_key_that_is_lent_is_told_by_its_name_and_a_missing_one_is_not(tmp_path: Path) -> None:
+    told: list[tuple[str, str]] = []
+    search = read({"search": {"tavily": {"apiKey": "credential:tavily"}}}, tmp_path).search
+    made = engines(search, reveal, {"BRAVE_API_KEY": ""}, lambda name, purpose: told.append((name, purpose)))
+    assert (made.keys["brave"](), made.keys["tavily"]()) == ("", "the secret tavily")
+    assert told == [("tavily", "web_search:tavily")]
+
+
+def test_a_key_that_cannot_be_had_is_an_error_of_the_tool(tmp_path: Path) -> None:
+    def gone(source: SecretSource) -> str:
+        raise ConfigInvalid("the credential store has no entry 'tavily'")
+
+    search = read({"search": {"tavily": {"apiKey": "credential:tavily"}}}, tmp_path).search
+    with pytest.raises(ToolError, match="no entry 'tavily'"):
+        engines(search, gone, {}, untold).keys["tavily"]()

@@ -76,9 +76,13 @@ class _Try:
         return f"{who} {what}{f' for {_span(self.wait)}' if self.wait else ''}"
 
 
+def _untold(profile: str, provider: str) -> None:
+    """Nobody keeps a record."""
+
+
 class Fallback:
     """A ModelClient. `wire(ref)` gives the wire of a model and raises ModelMisconfigured for one it cannot reach;
-    `keyless(provider)` says that a provider needs no key.
+    `keyless(provider)` says that a provider needs no key; `lent(profile, provider)` is told of every key that is used.
 
     Emits Restarted whenever what was streamed became void, and when another profile or model takes over.
     Raises the last error if it cannot be cured, else one error that says what was tried.
@@ -93,6 +97,7 @@ class Fallback:
         keyless: Callable[[str], bool],
         limits: Limits | None = None,
         jitter: Callable[[], float] = random.random,
+        lent: Callable[[str, str], None] = _untold,
     ) -> None:
         self._wire = wire
         self._profiles = profiles
@@ -100,6 +105,7 @@ class Fallback:
         self._keyless = keyless
         self._limits = limits or Limits()
         self._jitter = jitter
+        self._lent = lent
         self._thinking: dict[ModelRef, tuple[str, ...]] = {}
 
     @asynccontextmanager
@@ -146,7 +152,10 @@ class Fallback:
         if supported is not None:
             request = replace(request, thinking=nearest_level(request.thinking, supported))
         self._profiles.started(profile)
-        async with self._wire(ref).stream(request, ref, _lend(profile)) as events:
+        wire, secret = self._wire(ref), _lend(profile)
+        if secret:
+            self._lent(profile.id, ref.provider)
+        async with wire.stream(request, ref, secret) as events:
             async for event in events:
                 if isinstance(event, Answered):
                     self._profiles.succeeded(profile, request.session)

@@ -50,6 +50,7 @@ class Bench:
     def __init__(self, scripts: Mapping[str, Iterable[Script]], *, keys: Iterable[str] = ("acme:1", "acme:2", "other:1")) -> None:
         self.wire = ScriptedWire(scripts)
         self.clock = InstantClock()
+        self.lent: list[tuple[str, str]] = []
         self.profiles = Profiles([_profile(key) for key in keys], self.clock)
         self.client = Fallback(
             wire=lambda ref: self.wire,
@@ -58,6 +59,7 @@ class Bench:
             keyless=lambda provider: provider == "local",
             limits=Limits(attempts=6),
             jitter=lambda: 0.5,
+            lent=lambda profile, provider: self.lent.append((profile, provider)),
         )
 
     async def ask(self, *refs: str, profile: str = "", session: str = "", thinking: ThinkingLevel = "off") -> list[ModelEvent]:
@@ -302,3 +304,10 @@ def test_the_nearest_level_never_exceeds_what_was_wanted_if_it_can(
     wanted: ThinkingLevel, supported: tuple[str, ...], expected: str
 ) -> None:
     assert nearest_level(wanted, supported) == expected
+
+
+async def test_every_key_that_is_lent_is_told_and_a_provider_without_one_is_not() -> None:
+    bench = Bench({A: [fail(ModelUnauthorized("no"))], "local/tiny": [say("hi")], C: [say("there")]}, keys=("acme:1", "other:1"))
+    await bench.ask(A, C)
+    await bench.ask("local/tiny")
+    assert bench.lent == [("acme:1", "acme"), ("other:1", "other")]
