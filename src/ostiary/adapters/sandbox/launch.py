@@ -15,6 +15,7 @@ from ostiary.contracts.sandbox import SandboxLimits
 _SECONDS = 10.0
 # What JavaScript and Go reserve and never use; the memory itself is bounded elsewhere.
 _ADDRESS_BYTES = 8 * 1024**3
+_CORES = os.cpu_count() or 1
 CLEAN = {"PATH": "/usr/bin:/bin"}
 
 
@@ -38,7 +39,7 @@ def address_bytes(limits: SandboxLimits) -> int:
 
 
 def cpu_seconds(limits: SandboxLimits) -> int:
-    return int(limits.seconds * (os.cpu_count() or 1)) + 1
+    return int(limits.seconds * _CORES) + 1
 
 
 def data_file(content: bytes, held: ExitStack) -> int:

@@ -106,19 +106,30 @@ def _reach(machine: Machine, wanted: Sequence[str]) -> tuple[tuple[str, ...], in
 
     Root's own directories are closed to the user bubblewrap runs as. Then root first makes a mount namespace in which they can be
     reached by other names, and becomes that user in there."""
-    if machine.user is None or all(_is_open(path, machine.user) for path in wanted):
-        return (machine.bubblewrap,), machine.user, {path: path for path in wanted}
-    tools = [shutil.which(name) for name in ("unshare", "setpriv")]
-    if None in tools:
+    same = {path: path for path in wanted}
+    if machine.user is None:
+        return (machine.bubblewrap,), None, same
+    become = _becoming(machine.user)
+    if all(_is_open(path, machine.user) for path in wanted):
+        # Without that program we change ourselves: the same, but the whole gateway must be copied first.
+        return ((*become, machine.bubblewrap), None, same) if become else ((machine.bubblewrap,), machine.user, same)
+    unshare = shutil.which("unshare")
+    if unshare is None or not become:
         raise SandboxUnavailable(
             "The workspace lies where only root may go.", hint="Install util-linux, or start the gateway as an ordinary user."
         )
     names = {path: f"{_MEETING_PLACE}/{number}" for number, path in enumerate(wanted)}
     # Each of these becomes the next: were there a process between us and bubblewrap, it would not end with us.
-    meet = (str(tools[0]), "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _MEET, "sh", *wanted, "--")
-    user = str(machine.user)
-    become = (str(tools[1]), "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--", machine.bubblewrap)
-    return (*meet, *become), None, names
+    meet = (unshare, "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _MEET, "sh", *wanted, "--")
+    return (*meet, *become, machine.bubblewrap), None, names
+
+
+def _becoming(user: int) -> tuple[str, ...]:
+    """What runs the rest as that user; nothing where there is no such program."""
+    program = shutil.which("setpriv")
+    if program is None:
+        return ()
+    return (program, "--reuid", str(user), "--regid", str(user), "--clear-groups", "--inh-caps=-all", "--")
 
 
 def _is_open(path: str, user: int) -> bool:

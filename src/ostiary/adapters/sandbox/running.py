@@ -1,5 +1,6 @@
 """A command that runs, whatever fence it runs behind: its output, its input, its limits, and its certain end."""
 
+import asyncio
 import logging
 import os
 import time
@@ -8,7 +9,6 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 import anyio
-import anyio.lowlevel
 from anyio import CancelScope, Event
 
 from ostiary.adapters.sandbox.output import HeadTail
@@ -18,9 +18,10 @@ from ostiary.contracts.sandbox import Exit, SandboxLimits
 
 # Between the polite signal and the certain one. Short: an owner who says stop waits for it.
 GRACE = 0.4
-_LAST = 5.0
+_LAST = 10.0
 _WATCH_EVERY = 0.25
 _PIECE = 65536
+_MOST_PIECES = 64
 _FREE_AT_LEAST = 256 * 1024**2
 # A command may rewrite its files some times over, not for ever.
 _WRITES_PER_FILE_LIMIT = 8
@@ -71,13 +72,19 @@ async def running(
     failure: Exception | None = None
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(process.live, stdin, interactive)
+            group.start_soon(process.live)
+            group.start_soon(process.await_gone)
+            if stdin:
+                group.start_soon(process.give, stdin, interactive)
+            elif not interactive:
+                started.finish_input()
             try:
                 yield process
             except Exception as error:  # noqa: BLE001 - raised below
                 failure = error
             finally:
                 process.stop()
+                group.cancel_scope.cancel()
     finally:
         started.close()
     if failure is not None:
@@ -92,11 +99,14 @@ class Running:
         self._limits = limits
         self._on_output = on_output
         self._disk = disk
+        self._timer: asyncio.TimerHandle
         self._kept = HeadTail(limits.output_bytes)
-        self._stir, self._gone, self._read_all, self._done = Event(), Event(), Event(), Event()
         self._how: tuple[int | None, int | None] = (None, None)
         self._failure: SandboxUnavailable | None = None
         self._exit: Exit | None = None
+        self._stir, self._gone, self._done = Event(), Event(), Event()
+        # Neither the caller's going away nor a deadline of theirs may cut this short.
+        self._waiting = CancelScope(shield=True)
 
     def output(self, after: int = 0) -> tuple[bytes, int]:
         return self._kept.after(after), self._kept.total
@@ -124,23 +134,27 @@ class Running:
         assert self._exit is not None
         return self._exit
 
-    async def live(self, stdin: bytes, interactive: bool) -> None:
+    async def live(self) -> None:
         """From start to certain end. Shielded: it is bounded by its own limits, and a half-ended command must not stay."""
         begun = time.monotonic()
-        with CancelScope(shield=True):
-            async with anyio.create_task_group() as group:
-                group.start_soon(self._await_gone)
-                group.start_soon(self._read)
-                group.start_soon(self._watch)
-                group.start_soon(self._give, stdin, interactive)
+        # Callbacks and not tasks: a command that says nothing and is over soon then costs nothing.
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._tree.reader, self._read)
+        self._timer = loop.call_later(_WATCH_EVERY, self._watch)
+        try:
+            with CancelScope(shield=True):
                 timed_out = await self._until_gone()
-                with anyio.move_on_after(_LAST):
-                    await self._read_all.wait()
-                group.cancel_scope.cancel()
-        code, signal = self._how
+        finally:
+            self._timer.cancel()
+            loop.remove_reader(self._tree.reader)
+        # What it had said when it ended.
+        for _ in range(_MOST_PIECES):
+            if not self._read():
+                break
+        code, number = self._how
         self._exit = Exit(
             code=code,
-            signal=signal,
+            signal=number,
             timed_out=timed_out,
             output=self._kept.whole(),
             left_out=self._kept.left_out,
@@ -148,7 +162,17 @@ class Running:
         )
         self._done.set()
 
+    async def await_gone(self) -> None:
+        with self._waiting:
+            try:
+                self._how = await self._tree.gone()
+            except SandboxUnavailable as error:
+                self._failure = error
+            self._gone.set()
+            self._stir.set()
+
     async def _until_gone(self) -> bool:
+        """Whether its time ran out."""
         with anyio.move_on_after(self._limits.seconds) as limit:
             await self._stir.wait()
         if not self._gone.is_set():
@@ -160,36 +184,25 @@ class Running:
             with anyio.move_on_after(_LAST):
                 await self._gone.wait()
         if not self._gone.is_set():
-            self._failure = SandboxUnavailable(
-                "A command did not end when it was killed.", hint="Look at the machine's processes."
-            )
+            self._failure = SandboxUnavailable("A command did not end when it was killed.", hint="Look at the processes.")
+            self._waiting.cancel()
         return limit.cancelled_caught
 
-    async def _await_gone(self) -> None:
+    def _read(self) -> bool:
+        """One piece of output; False if there is none now, or no more. Others run between two pieces."""
         try:
-            self._how = await self._tree.gone()
-        except SandboxUnavailable as error:
-            self._failure = error
-        self._gone.set()
-        self._stir.set()
-
-    async def _read(self) -> None:
-        while True:
-            try:
-                data = os.read(self._tree.reader, _PIECE)
-            except BlockingIOError:
-                await anyio.wait_readable(self._tree.reader)
-                continue
-            except OSError:
-                # A terminal whose other side is closed.
-                data = b""
-            if not data:
-                break
-            self._kept.add(data)
-            self._tell(data)
-            # Output without end must not keep everybody else from running.
-            await anyio.lowlevel.checkpoint()
-        self._read_all.set()
+            data = os.read(self._tree.reader, _PIECE)
+        except BlockingIOError:
+            return False
+        except OSError:
+            # A terminal whose other side is closed.
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(self._tree.reader)
+            return False
+        self._kept.add(data)
+        self._tell(data)
+        return True
 
     def _tell(self, data: bytes) -> None:
         if self._on_output is None:
@@ -200,7 +213,8 @@ class Running:
             self._on_output = None
             _log.warning("whoever watched a command's output broke and is not told any more")
 
-    async def _give(self, stdin: bytes, interactive: bool) -> None:
+    async def give(self, stdin: bytes, interactive: bool) -> None:
+        """All of its input, and then its end if there is no more to come."""
         try:
             if stdin and self._tree.writer is not None:
                 await self._feed(self._tree.writer, stdin)
@@ -218,17 +232,16 @@ class Running:
             except BlockingIOError:
                 await anyio.wait_writable(writer)
 
-    async def _watch(self) -> None:
+    def _watch(self) -> None:
         """Memory and disk of the whole tree, for what the kernel's limits on single processes and files leave open."""
-        while True:
-            await anyio.sleep(_WATCH_EVERY)
-            if self._tree.root is None:
-                continue
-            used = usage(tree(self._tree.root))
-            if used.memory > self._limits.memory_bytes:
-                self._stop_because("it used more memory than it may")
-            elif used.written > _WRITES_PER_FILE_LIMIT * self._limits.file_bytes or self._fills_disk(used.written):
-                self._stop_because("it wrote more than it may")
+        self._timer = asyncio.get_running_loop().call_later(_WATCH_EVERY, self._watch)
+        if self._gone.is_set() or self._tree.root is None:
+            return
+        used = usage(tree(self._tree.root))
+        if used.memory > self._limits.memory_bytes:
+            self._stop_because("it used more memory than it may")
+        elif used.written > _WRITES_PER_FILE_LIMIT * self._limits.file_bytes or self._fills_disk(used.written):
+            self._stop_because("it wrote more than it may")
 
     def _fills_disk(self, written: int) -> bool:
         if not self._disk or written < _FREE_AT_LEAST // 4:
