@@ -27,6 +27,10 @@ def list_(as_json: AsJson = False) -> None:
 
     found = call("approvals.list", {})
     now = time.time()
+    found["approvals"] = [
+        each if each["whole"] else next(iter(call("approvals.list", {"id": each["id"]})["approvals"]), each)
+        for each in found["approvals"]
+    ]
     texts = [whole(each, now) for each in found["approvals"]]
     texts += [_alike(group) for group in found["groups"] if len(group["ids"]) > 1]
     _say("\n\n".join(texts) or "Nothing waits for an answer.", found, as_json)

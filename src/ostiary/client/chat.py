@@ -65,7 +65,7 @@ async def converse(gateway: "Gateway", key: str, text: str, more: Mapping[str, A
                 return
             if event.name == "approval":
                 if payload["state"] == "asked" and payload["approval"]["turn"] == turn != "":
-                    yield Piece(kind="asked", text=payload["approval"]["text"], payload=payload["approval"])
+                    yield await _question(gateway, payload["approval"])
                 continue
             if payload.get("key") != key:
                 continue
@@ -88,6 +88,13 @@ async def converse(gateway: "Gateway", key: str, text: str, more: Mapping[str, A
                 case "error":
                     yield Piece(kind="error", text=payload["reply"] or payload["reason"], payload=payload)
                     return
+
+
+async def _question(gateway: "Gateway", asked: Mapping[str, Any]) -> Piece:
+    if not asked["whole"]:
+        found = (await gateway.call("approvals.list", {"id": asked["id"]}))["approvals"]
+        asked = found[0] if found else asked
+    return Piece(kind="asked", text=asked["text"], payload=asked)
 
 
 async def _outcome(gateway: "Gateway", item: int) -> Piece:

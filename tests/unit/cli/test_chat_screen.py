@@ -88,3 +88,27 @@ async def test_a_restart_clears_what_was_written(tmp_path: Path) -> None:
 
 def test_a_new_line_is_a_new_line_outside_code() -> None:
     assert laid_out("a\nb\n\n```\ncode\n```\nc") == "a  \nb  \n\n```\ncode\n```  \nc  "
+
+
+async def test_a_question_is_shown_whole_and_the_next_line_answers_it(tmp_path: Path) -> None:
+    question = {
+        "id": "abcd",
+        "reason": "it runs a command",
+        "text": "exec\ncommand: ls",
+        "deadline": 0.0,
+        "trust": "owner",
+        "sources": [],
+        "offers": [],
+    }
+    with running_gateway(tmp_path) as engine:
+        app = screen(tmp_path)
+        async with app.run_test() as pilot:
+            Answer(app).take(Piece("asked", "abcd", question))
+            await pilot.pause()
+            shown = [str(each.content) for each in app.query(".question").results(Static)]
+            await pilot.press("y", "enter")
+            await until(pilot, lambda: bool(engine.submitted))
+            await pilot.press(*"hi", "enter")
+            await until(pilot, lambda: len(engine.submitted) == 2)
+    assert "command: ls" in shown[0]
+    assert [each.message.text for each in engine.submitted] == ["/confirm abcd", "hi"]

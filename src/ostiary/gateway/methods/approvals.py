@@ -4,6 +4,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
+
 from ostiary.contracts.errors import BadInput, OstiaryError
 from ostiary.contracts.identity import OWNER, Principal
 from ostiary.core.approvals.desk import Approvals, PendingApproval
@@ -18,6 +20,7 @@ from ostiary.gateway.protocol.approvals import (
     ApprovalList,
     GrantList,
     GrantRow,
+    ListApprovals,
     Offer,
     RevokeGrant,
 )
@@ -25,10 +28,14 @@ from ostiary.gateway.protocol.errors import MethodError
 from ostiary.gateway.protocol.registry import Method
 from ostiary.gateway.protocol.shape import Nothing
 
+LONGEST_SHOWN = 64_000
 
-def list_approvals(call: Call[Nothing]) -> ApprovalList:
+
+def list_approvals(call: Call[ListApprovals]) -> ApprovalList:
     """What waits for a person, and which of it is alike."""
-    rows = waiting(call.services)
+    wanted = call.params.id.strip().lower()
+    only = question_of(call.services.approvals, wanted) if wanted else None
+    rows = ([only] if only is not None else []) if wanted else waiting(call.services)
     return ApprovalList(approvals=rows, groups=groups_of(rows))
 
 
@@ -61,8 +68,16 @@ async def revoke_grant(call: Call[RevokeGrant]) -> GrantRow:
 
 
 def waiting(services: Services) -> list[Approval]:
-    """Oldest first; nothing where nobody can be asked."""
-    return [shown(each) for each in services.approvals.pending] if services.approvals is not None else []
+    """Oldest first, very long ones in brief; nothing where nobody can be asked."""
+    return [brief(shown(each)) for each in services.approvals.pending] if services.approvals is not None else []
+
+
+def brief(question: Approval) -> Approval:
+    """What fits into a frame beside others: a question that is a book must not cost everybody their connection."""
+    size = len(question.text) + sum(map(len, question.bound.values())) + sum(len(each.text) for each in question.offers)
+    if size <= LONGEST_SHOWN:
+        return question
+    return msgspec.structs.replace(question, text=question.text[:LONGEST_SHOWN], arguments={}, bound={}, offers=[], whole=False)
 
 
 def question_of(approvals: Approvals | None, approval: str) -> Approval | None:
@@ -168,7 +183,7 @@ def _desk(services: Services) -> Approvals:
 
 
 METHODS = (
-    Method("approvals.list", Nothing, ApprovalList, "read", list_approvals, or_scope="approve", needs="approvals"),
+    Method("approvals.list", ListApprovals, ApprovalList, "read", list_approvals, or_scope="approve", needs="approvals"),
     Method("approvals.answer", AnswerApproval, AnsweredApproval, "approve", answer_approval, has_effect=True, needs="approvals"),
     Method("grants.list", Nothing, GrantList, "read", list_grants, or_scope="approve", needs="approvals"),
     Method("grants.revoke", RevokeGrant, GrantRow, "approve", revoke_grant, has_effect=True, needs="approvals"),

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from ostiary.gateway.protocol.shape import Effect, Name, Payload, Repeatable
+from ostiary.gateway.protocol.shape import Effect, Name, Params, Payload, Repeatable
 
 Answer = Literal["allowed", "denied", "expired", "withdrawn"]
 LONGEST = 30 * 86_400
@@ -23,7 +23,8 @@ class Approval(Payload):
     `text` is all there is to read: the tool, every argument, and what the answer is bound to. `arguments` and `bound` are its
     parts. `layers` are the rules that ask, for `reason`. `offers` are patterns for a wider yes, the narrowest first; none: it
     can only be allowed once. Calls of the same `group` are alike. `trust`, `private` and `sources` say what the conversation
-    holds that it was decided on. Times are UTC seconds."""
+    holds that it was decided on. Times are UTC seconds. Not `whole`: `text` is only the beginning of a very long one; read it
+    with `approvals.list` and its id before it is answered."""
 
     id: str
     key: str
@@ -44,6 +45,13 @@ class Approval(Payload):
     trust: str
     private: bool
     sources: list[str]
+    whole: bool = True
+
+
+class ListApprovals(Params):
+    """`id`: this one alone, whole however long it is."""
+
+    id: Annotated[str, Meta(max_length=128)] = ""
 
 
 class ApprovalGroup(Payload):

@@ -12,7 +12,7 @@ from ostiary.contracts.errors import OstiaryError
 from ostiary.gateway.asgi import Receive, Scope, Send
 from ostiary.gateway.errors import ApiError
 from ostiary.gateway.methods import all_methods
-from ostiary.gateway.methods.approvals import question_of, waiting
+from ostiary.gateway.methods.approvals import brief, question_of, waiting
 from ostiary.gateway.methods.services import Services
 from ostiary.gateway.methods.system import health_of
 from ostiary.gateway.protocol import VERSION, frames
@@ -76,7 +76,7 @@ class Socket:
             revocations=revocations,
             saw=saw,
             limits=self._limits,
-            question=lambda approval: question_of(services.approvals, approval),
+            question=lambda approval: brief(found) if (found := question_of(services.approvals, approval)) is not None else None,
         )
         self.dispatch = Dispatch(all_methods(), services, self.hub, Once(memory, clock.now))
         self._open = 0

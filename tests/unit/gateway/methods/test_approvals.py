@@ -74,6 +74,19 @@ async def test_a_question_is_told_whole_with_nothing_hidden_in_it_and_greets_who
         assert (await here.client(scopes=["chat"])).hello["snapshot"]["approvals"] == []
 
 
+async def test_a_very_long_question_is_told_in_brief_and_read_whole_by_its_id(tmp_path: Path) -> None:
+    async with room(tmp_path, call("exec", {"command": f"echo {'x' * 70_000}; rm -r ."}), say("done")) as here:
+        client = await here.client()
+        await begin(client)
+        brief = (await client.event("approval", state="asked"))["approval"]
+        assert (brief["whole"], len(brief["text"]), brief["arguments"]) == (False, 64_000, {})
+        assert (await here.client()).hello["snapshot"]["approvals"] == [brief]
+        (whole,) = (await client.call("approvals.list", {"id": brief["id"]}))["approvals"]
+        assert whole["whole"]
+        assert "; rm -r ." in whole["text"]
+        assert (await client.call("approvals.list", {"id": "none"}))["approvals"] == []
+
+
 async def test_an_answer_is_told_to_everybody_who_may_see_it_and_the_call_runs(tmp_path: Path) -> None:
     tool = Runs()
     async with room(tmp_path, call("exec", {"command": "date -u"}), say("done"), tool=tool) as here:
@@ -164,7 +177,8 @@ async def test_a_wider_yes_is_refused_where_it_does_not_fit_and_the_question_sta
         client = await here.client()
         await begin(client)
         (asked,) = (await until_asked(client))["approvals"]
-        for number, wrong in enumerate(({"pattern": "id*", "seconds": 60}, {"pattern": "ls*"}, {"pattern": "*", "seconds": 60})):
+        wider: list[dict[str, Any]] = [{"pattern": "id*", "seconds": 60}, {"pattern": "ls*"}, {"pattern": "*", "seconds": 60}]
+        for number, wrong in enumerate(wider):
             with pytest.raises(Refusal) as refused:
                 await answer(client, asked["id"], 11 + number, **wrong)
             assert refused.value.code == "INVALID_PARAMS"

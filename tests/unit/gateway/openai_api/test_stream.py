@@ -2,7 +2,7 @@ import anyio
 import pytest
 
 from ostiary.contracts.engine import Submission
-from ostiary.contracts.events import Steered, ToolIntended, TurnInput
+from ostiary.contracts.events import ApprovalAnswered, ApprovalAsked, Steered, ToolIntended, TurnInput, TurnSuspended
 from ostiary.gateway.limits import Limits
 from tests.unit.gateway.fakes import Client, FakeEngine, Play, call
 
@@ -132,6 +132,34 @@ async def test_tools_are_named_only_to_screens_that_ask(header: str, seen: list[
 
     reply = await Client(FakeEngine(use)).chat("hi", stream=True, headers={"X-Ostiary-Detail": header})
     assert [chunk["ostiary"]["tool"] for chunk in reply.chunks if "tool" in chunk.get("ostiary", {})] == seen
+
+
+async def test_a_turn_that_waits_for_a_person_keeps_its_stream_until_it_is_answered_or_lapses() -> None:
+    def wait(engine: FakeEngine, submission: Submission, item: int) -> None:
+        engine.start(submission, item)
+        asked = ApprovalAsked(
+            approval="abcd", call_id="1", name="exec", digest="d", layers=("confirm",), reason="it runs", deadline=9.0
+        )
+        engine.record(submission.session, "turn_1", asked)
+        engine.record(submission.session, "turn_1", TurnSuspended(waiting_for="approval", call_ids=("1",)))
+
+    engine = FakeEngine(wait)
+    client = Client(engine, limits=Limits(keep_alive_seconds=5.0, turn_seconds=5.0))
+    replies = []
+
+    async def ask() -> None:
+        replies.append(await client.chat("hi", stream=True))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        lapsed = ApprovalAnswered(approval="abcd", call_id="1", answer="expired")
+        engine.record(engine.submitted[0].session, "turn_1", lapsed)
+        engine.delta(engine.submitted[0], "Nobody answered.", step=2)
+        engine.end(engine.submitted[0], 1, text="Nobody answered.")
+    (reply,) = replies
+    assert reply.body.startswith(b": waiting for a person, abcd\n\n")
+    assert (reply.text, reply.status) == ("Nobody answered.", 200)
 
 
 async def test_a_resumed_turn_is_streamed_without_a_start() -> None:
