@@ -1,11 +1,11 @@
 """Places that are not the web, and addresses that the rules forbid."""
 
 import pytest
-from tests.journeys.browser_tool.conftest import Desk
-from tests.journeys.browser_tool.internet import Internet
 
 from ostiary.adapters.browser.browser import Browser
 from ostiary.contracts.errors import ToolError
+from tests.journeys.browser_tool.conftest import Desk
+from tests.journeys.browser_tool.internet import Internet
 
 ELSEWHERE = [
     "file:///etc/passwd",
