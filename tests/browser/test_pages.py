@@ -1,8 +1,11 @@
 """Every page besides the chat, and what holds for all of them."""
 
+import time
+
 from playwright.async_api import expect
 
 from tests.browser.conftest import MAIN, Watched
+from tests.browser.fake_house import question
 
 SHOWN = {
     "chat": ".prose",
@@ -23,6 +26,12 @@ PAGES = [*SHOWN]
 
 
 async def test_a_phone_never_scrolls_sideways(phone: Watched) -> None:
+    now = time.time()
+    long = "curl --data-binary @" + "a/very/long/path" * 12
+    grant = {"id": "g1", "tool": "exec", "pattern": long, "fixed": {"cwd": long}, "agent": "main", "who": "owner"}
+    phone.gateway.house.grants = [{**grant, "until": now + 900, "by": "api:token", "givenAt": now}]
+    phone.gateway.house.switches = [{"pattern": "group:runtime", "until": now + 900, "on": True}]
+    await phone.gateway.house.ask(question("aaaa", MAIN, "t1", long))
     widths: dict[str, int] = {}
     for path in PAGES:
         await phone.show(path)
@@ -54,6 +63,16 @@ async def test_a_turn_is_opened_by_its_link_and_shows_verdicts(desk: Watched) ->
     await expect(desk.page.locator(".event.bad .event-body")).to_contain_text("taint")
     await desk.page.locator(".event", has_text="Asked").click()
     await expect(desk.page.locator(".event", has_text="Asked")).to_contain_text("18,422")
+
+
+async def test_a_turn_is_run_again_from_a_step_in_a_branch(desk: Watched) -> None:
+    await desk.show(f"sessions/{MAIN}")
+    await desk.page.locator(".event", has_text="Asked").click()
+    await desk.page.get_by_role("button", name="Run again from here").click()
+    await desk.page.get_by_role("dialog").get_by_role("button", name="Run again").click()
+    await expect(desk.page.locator("h1")).to_have_text("A web server that tells the time")
+    (asked,) = desk.gateway.house.rerun
+    assert (asked["key"], asked["turn"], asked["step"]) == (MAIN, "t1", 1)
 
 
 async def test_a_key_is_added_and_only_its_mask_is_seen_afterwards(desk: Watched) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, FilePayload, expect
 
-from ostiary.kit.model_servers import Reply, Words
+from ostiary.kit.model_servers import Call, Reply, Words
 from tests.browser.conftest import DESKTOP, Watched
 from tests.journeys.gateway.house import OSTIARY, Gateway, Home, config
 from tests.journeys.gateway.model import Model, running
@@ -238,6 +238,98 @@ async def test_signing_out_closes_the_door(desk: Watched) -> None:
     await expect(desk.page.get_by_text("Knock, and be let in")).to_be_visible()
     await desk.page.reload()
     await expect(desk.page.get_by_text("Knock, and be let in")).to_be_visible()
+
+
+def uses(name: str, **arguments: object) -> Reply:
+    return Reply(parts=(Call(name=name, pieces=(json.dumps(arguments),), id=f"call_{name}"),), stop="tool_calls")
+
+
+async def test_a_small_program_is_written_asked_about_run_seen_and_undone(desk: Watched, model: Model) -> None:
+    model.begin(
+        uses("write", path="hello.py", content="print('Hello, Ana')\n"),
+        uses("exec", command="python3 hello.py"),
+        "It says: Hello, Ana.",
+    )
+    await desk.say("Write a small program and run it.")
+    card = desk.page.locator(".question")
+    await expect(card).to_have_count(1)
+    await expect(card).to_contain_text("command: python3 hello.py")
+    await expect(desk.page.locator(".rail .house-chip")).to_have_text("1")
+    await expect(desk.page.locator(".changes pre .plus")).to_have_text("+print('Hello, Ana')\n")
+    await card.get_by_role("button", name="Allow once").click()
+    await desk.answer("It says: Hello, Ana.")
+    await expect(desk.page.locator(".answered.allowed")).to_contain_text("python3 hello.py")
+    turn = desk.page.locator(".turn").last
+    await turn.locator(".work-line").last.click()
+    await turn.locator(".call summary").last.click()
+    await expect(turn.locator(".call-body").last.locator(".badge")).to_have_text("exit 0")
+    await expect(turn.locator(".call-body").last.locator("pre").last).to_have_text("Hello, Ana")
+    await turn.get_by_role("button", name="Undo").click()
+    await expect(turn.locator(".undone")).to_contain_text("hello.py is removed.")
+
+
+async def test_a_wider_yes_lets_the_next_like_call_run_unasked_until_it_is_taken_back(desk: Watched, model: Model) -> None:
+    model.begin(
+        uses("exec", command="echo one"), "First.", uses("exec", command="echo one"), "Second.", uses("exec", command="echo one")
+    )
+    await desk.say("Once")
+    card = desk.page.locator(".question")
+    await card.get_by_role("button", name="Allow like this").click()
+    await card.get_by_role("button", name="Allow until").click()
+    await desk.answer("First.")
+    await desk.say("Again")
+    await desk.answer("Second.")
+    await desk.show("approvals")
+    await desk.page.locator(".profiles li").get_by_role("button", name="Take back").click()
+    await desk.page.get_by_role("dialog").get_by_role("button", name="Take back").click()
+    await expect(desk.page.locator(".profiles li")).to_have_count(0)
+    await desk.show("chat/agent:main:main")
+    await desk.say("And again")
+    await expect(card).to_contain_text("echo one")
+
+
+async def test_a_question_outlives_a_kill_of_the_process_and_is_answered_after_it(
+    desk: Watched, model: Model, process: Process
+) -> None:
+    model.begin(uses("exec", command="echo still here"), "Done after all.")
+    await desk.say("Go")
+    card = desk.page.locator(".question")
+    await expect(card).to_contain_text("echo still here")
+    process.kill()
+    await expect(desk.page.get_by_text("Reconnecting to the gateway")).to_be_visible()
+    process.begin()
+    await expect(desk.page.get_by_text("Reconnecting to the gateway")).to_have_count(0)
+    await card.get_by_role("button", name="Allow once").click()
+    await desk.answer("Done after all.")
+
+
+async def test_the_owner_rules_the_real_house_from_its_pages(desk: Watched, model: Model) -> None:
+    model.begin(uses("exec", command="echo x"), "No then.")
+    await desk.say("Go")
+    await desk.page.locator(".question").get_by_role("button", name="Refuse").click()
+    await desk.answer("No then.")
+    await desk.show("rules")
+    await desk.page.get_by_label("Tool", exact=True).fill("exec")
+    await desk.page.get_by_label("Arguments").fill('{"command": "ls"}')
+    await desk.page.get_by_role("button", name="Explain").click()
+    await expect(desk.page.get_by_role("heading", name="A person is asked")).to_be_visible()
+    await expect(desk.page.locator(".chain [aria-current=step]")).to_contain_text("confirm")
+    await expect(desk.page.get_by_role("row", name="exec Run")).to_contain_text("asks")
+    await desk.show("audit")
+    await expect(desk.page.locator(".entry", has_text="approval.answered")).to_contain_text("denied")
+    await desk.page.get_by_role("button", name="Verify").click()
+    await expect(desk.page.get_by_text("The chain holds")).to_be_visible()
+    await desk.show("control")
+    await desk.page.get_by_label("Switch on", exact=True).fill("exec")
+    await desk.page.get_by_role("button", name="Switch on").click()
+    await expect(desk.page.locator(".plain-list li")).to_contain_text("exec")
+    await desk.page.get_by_role("button", name="Kill").click()
+    await desk.page.get_by_role("dialog").get_by_role("button", name="Stop everything").click()
+    await expect(desk.page.get_by_role("dialog")).to_contain_text("Everything is stopped")
+    await desk.page.get_by_role("dialog").locator("footer").get_by_role("button", name="Close").click()
+    await expect(desk.page.get_by_role("heading", name="The house is stopped")).to_be_visible()
+    await desk.page.get_by_role("button", name="Wake").click()
+    await expect(desk.page.get_by_role("heading", name="The house is awake")).to_be_visible()
 
 
 PNG = bytes.fromhex(

@@ -62,9 +62,11 @@ export const seconds = (s) => {
 export const duration = (ms) => {
   const s = ms / 1000;
   if (s < minute) return `${Math.round(s)} seconds`;
-  if (s < hour) return `${Math.round(s / minute)} minutes`;
-  if (s < day) return `${Math.floor(s / hour)} h ${Math.round((s % hour) / minute)} min`;
-  return `${Math.floor(s / day)} d ${Math.round((s % day) / hour)} h`;
+  const minutes = Math.round(s / minute);
+  if (minutes < 60) return `${minutes} minutes`;
+  if (s < day) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const hours = Math.round(s / hour);
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 };
 
 export const tokensOf = (usage) =>

@@ -4,8 +4,8 @@ import { cost, moment, number, seconds, time, titleOf } from "../format.js";
 import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
 import { cls, html, useCell, useEffect, useLoad, useRef, useState } from "../lib.js";
-import { Badge, CopyButton, Empty, ErrorNote, Page, Spinner } from "../parts/basics.js";
-import { link } from "../router.js";
+import { Badge, CopyButton, Empty, ErrorNote, Page, Spinner, complain, confirm, say } from "../parts/basics.js";
+import { go, link } from "../router.js";
 import { sessions } from "../sessions.js";
 import { Styles } from "./styles.js";
 
@@ -87,7 +87,20 @@ const brief = (event) => {
   }
 };
 
-const Event = ({ event, gap }) => {
+/** The same question again in a branch, with everything that was known before that step. */
+const runAgain = async (key, turn, step) => {
+  const isSure = await confirm({ title: `Run it again from step ${step}?`, text: "It goes on in a branch: what was said and done before that step is kept, and the turn’s own words are said again. Nothing here changes; what it does, it does again, by today’s rules.", yes: "Run again" });
+  if (!isSure) return;
+  try {
+    const made = await gateway.act("turns.rerun", { key, turn, step });
+    go("chat", made.key);
+    say("This is a branch; the conversation it came from stays as it was.");
+  } catch (error) {
+    complain(error);
+  }
+};
+
+const Event = ({ event, gap, sessionKey }) => {
   const [icon, kind, title, body] = (KINDS[event.kind] ?? (() => ["info", "", event.kind, html`<${Text} label="Event" text=${JSON.stringify(event, null, 2)} />`]))(event);
   return html`
     <details class=${cls("event", kind)} id=${`event-${event.seq}`}>
@@ -97,7 +110,9 @@ const Event = ({ event, gap }) => {
         <span class="gist">${(brief(event) ?? "").replace(/\s+/g, " ").slice(0, 160)}</span>
         <small title=${moment(event.at)}>${event.seconds ? seconds(event.seconds) : gap > 0.05 ? `+${seconds(gap)}` : ""}</small>
       </summary>
-      <div class="event-body">${body}<p class="muted small">Event ${event.seq} · ${moment(event.at)} · <code>${event.kind}</code></p></div>
+      <div class="event-body">${body}
+        ${event.kind === "model.requested" && sessionKey && gateway.offers("turns.rerun") && html`<div><button type="button" class="button small" onClick=${() => runAgain(sessionKey, event.turn, event.step)}><${Icon} name="retry" size=${14} /> Run again from here</button></div>`}
+        <p class="muted small">Event ${event.seq} · ${moment(event.at)} · <code>${event.kind}</code></p></div>
     </details>`;
 };
 
@@ -126,7 +141,7 @@ const Block = ({ block, sessionKey, isWanted }) => {
           <a class="icon-button small" href=${link("sessions", sessionKey, block.turn)} title="Link to this turn" aria-label="Link to this turn"><${Icon} name="link" size=${14} /></a>
         </div>
       </header>
-      ${isOpen && html`<div class="events">${block.events.map((e, i) => html`<${Event} key=${e.seq} event=${e} gap=${i ? e.at - block.events[i - 1].at : 0} />`)}</div>`}
+      ${isOpen && html`<div class="events">${block.events.map((e, i) => html`<${Event} key=${e.seq} event=${e} sessionKey=${sessionKey} gap=${i ? e.at - block.events[i - 1].at : 0} />`)}</div>`}
     </section>`;
 };
 
