@@ -30,6 +30,7 @@ FILES_SECONDS = 60.0
 REMEMBERED = 64
 REMEMBERED_PLACES = 2048
 MAIN = "main"
+FENCED = "Commands run fenced in /workspace, where your files are, without a network unless you ask for it. Python is python3."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +150,7 @@ class HousePrompts:
             name=self._names(key.agent),
             tools=tuple(spec.schema for spec in specs),
             files=files,
+            sandbox=FENCED if any(spec.name == "exec" for spec in specs) else "",
             time_zone=rules.zone_name,
             has_envelopes=pushes,
             may_be_silent=pushes and source in ("group", "channel"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from ostiary.contracts.messages import Address
 from ostiary.contracts.store import Enqueue, OutboxItem
 from ostiary.core.approvals.desk import PendingApproval
-from ostiary.core.approvals.wording import described, visible
+from ostiary.core.approvals.wording import bound_lines, described, visible
 from ostiary.core.sessions.pen import Pen
 
 _FENCE = "```"
@@ -20,7 +20,7 @@ def question(pending: PendingApproval, now: float) -> str:
     fence = _FENCE
     while fence in body:
         fence += "`"
-    bound = "".join(f"\n{visible(name)}: {visible(value)}" for name, value in asked.bound.items())
+    bound = "".join(f"\n{line}" for line in bound_lines(asked.bound))
     return (
         f"May I do this? {visible(asked.reason)}.\n{fence}\n{body}{bound}\n{fence}\n"
         f"/confirm {asked.approval} or /deny {asked.approval}, within {minutes} min."

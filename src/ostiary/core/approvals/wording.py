@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import re
 import unicodedata
 from collections.abc import Mapping
 
+_DIGEST = re.compile(r"[0-9a-f]{40,128}")
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 # Letters by category, blank to the eye: a command can be padded or split with them unseen.
 _BLANKS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u00ad\u034f\u180e")
@@ -32,6 +34,13 @@ def described(name: str, arguments: Mapping[str, object]) -> str:
         shown = visible(text)
         lines.append(f"{visible(key)}: {shown}" if "\n" not in shown else f"{visible(key)}:\n{shown}")
     return "\n".join(lines)
+
+
+def bound_lines(bound: Mapping[str, str]) -> list[str]:
+    """What else the answer is bound to, for people: what they can read, and the names of what only a digest stands for."""
+    lines = [f"{visible(name)}: {visible(value)}" for name, value in bound.items() if not _DIGEST.fullmatch(value)]
+    sealed = [visible(name.removeprefix("file:")) for name, value in bound.items() if _DIGEST.fullmatch(value)]
+    return [*lines, f"as they are now: {', '.join(sealed)}"] if sealed else lines
 
 
 def digest_of(name: str, arguments: Mapping[str, object], bound: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ from ostiary.contracts.errors import BadInput, OstiaryError
 from ostiary.contracts.identity import OWNER, Principal
 from ostiary.core.approvals.desk import Approvals, PendingApproval
 from ostiary.core.approvals.grants import Grant
-from ostiary.core.approvals.wording import described, visible
+from ostiary.core.approvals.wording import bound_lines, described, visible
 from ostiary.gateway.methods.services import Call, Services
 from ostiary.gateway.protocol.approvals import (
     AnswerApproval,
@@ -90,7 +90,7 @@ def shown(pending: PendingApproval) -> Approval:
     """All of it, with nothing in it that could hide or reorder what is read."""
     asked, label = pending.asked, pending.asked.label
     bound = {visible(name): visible(value) for name, value in asked.bound.items()}
-    whole = "\n".join((described(asked.name, pending.arguments), *(f"{name}: {value}" for name, value in bound.items())))
+    whole = "\n".join((described(asked.name, pending.arguments), *bound_lines(asked.bound)))
     return Approval(
         id=asked.approval,
         key=str(pending.session),

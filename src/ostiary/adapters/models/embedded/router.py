@@ -20,6 +20,7 @@ _MAX_STRING = 160
 _QUESTION = 600
 _PATHS = ("path", "file", "file_path", "filename", "directory", "dir", "folder")
 _PATTERNS = ("pattern", "query", "text", "regex", "glob", "name", "q", "search")
+_NAMES = {"path": _PATHS, "pattern": _PATTERNS, "content": ("content", "text"), "command": ("command", "cmd")}
 _KEPT = ("type", "enum", "const", "minimum", "maximum", "items", "pattern", "format")
 
 
@@ -41,6 +42,12 @@ _EXAMPLES: Mapping[str, Sequence[tuple[str, Mapping[str, str]]]] = {
     "ls": (("Which files do I have?", {"path": "."}), ("Show me the folder photos", {"path": "photos"})),
     "grep": (("Where is the word budget mentioned?", {"pattern": "budget"}),),
     "find": (("Find all pdf files", {"pattern": "*.pdf"}), ("Where is my file photo.png?", {"pattern": "photo.png"})),
+    "write": (("Save a note todo.md: buy milk", {"path": "todo.md", "content": "buy milk"}),),
+    # One command does both: a model this small is asked for one call at a time.
+    "exec": (
+        ("Write a program sum.py that prints 1+2 and run it", {"command": "echo 'print(1+2)' > sum.py && python3 sum.py"}),
+        ("Run main.py", {"command": "python3 main.py"}),
+    ),
 }
 _FAMILIES = (
     (re.compile(r"(?:^|_)(?:read|open|cat|view)(?:_|$)"), "read"),
@@ -48,6 +55,8 @@ _FAMILIES = (
     (re.compile(r"(?:^|_)(?:grep|search)(?:_|$)"), "grep"),
     (re.compile(r"(?:^|_)(?:find|glob)(?:_|$)"), "find"),
     (re.compile(r"^(?:session_status|status)$"), "session_status"),
+    (re.compile(r"^(?:write|write_file|save|save_file|create_file)$"), "write"),
+    (re.compile(r"^(?:exec|bash|shell|run|run_command)$"), "exec"),
 )
 _TALK = (
     "Hello!",
@@ -63,6 +72,8 @@ _HINTS: Mapping[str, frozenset[str]] = {
     "ls": _set("list files folder folders directory directories workspace ls"),
     "grep": _set("search grep mention mentioned mentions contain contains containing where line lines occurs word"),
     "find": _set("find locate named called files file extension where"),
+    "write": _set("write save note file create put store"),
+    "exec": _set("run execute program script command code test tests compile start calculate compute"),
 }
 _FILE_NAME = re.compile(r"(?:^|[\s'\"`(])(?:[\w.-]*/[\w./-]+|[\w-]+\.[A-Za-z]\w{0,4})(?=$|[\s'\"`),?!:;.])")
 _WORD = re.compile(r"[a-z]+")
@@ -151,7 +162,7 @@ def _examples(tool: ToolSchema) -> Iterable[tuple[str, dict[str, str]]]:
     for said, values in _EXAMPLES.get(_family(tool), ()):
         named = {}
         for kind, value in values.items():
-            names = _PATHS if kind == "path" else _PATTERNS
+            names = _NAMES[kind]
             if name := next((name for name in properties if name in names), ""):
                 named[name] = value
         if required <= named.keys():
