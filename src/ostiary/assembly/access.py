@@ -13,6 +13,7 @@ from ostiary.assembly.door import GATEWAY_DB
 from ostiary.assembly.house import STORE, STORE_KEY
 from ostiary.gateway.auth import AccessRules
 from ostiary.gateway.auth.desk import DeviceDesk, new_link
+from ostiary.gateway.auth.noting import Noted, unnoted
 
 
 def make_link(home: Path, environ: Mapping[str, str], url: str) -> str:
@@ -27,11 +28,13 @@ def make_link(home: Path, environ: Mapping[str, str], url: str) -> str:
 
 
 @asynccontextmanager
-async def open_desk(home: Path, environ: Mapping[str, str]) -> AsyncIterator[DeviceDesk]:
-    """The devices of this house. A gateway that runs hears of a change within a second. Raises StoreError, ConfigInvalid."""
+async def open_desk(home: Path, environ: Mapping[str, str], noted: Noted = unnoted) -> AsyncIterator[DeviceDesk]:
+    """The devices of this house. A gateway that runs hears of a change within a second. `noted` is told what was done.
+
+    Raises StoreError, ConfigInvalid."""
     rules = _rules(_gateway(home, environ))
     async with open_gateway_db(home / GATEWAY_DB, _key(home)) as books:
-        yield DeviceDesk(books, now=time.time, rules=lambda: rules, on_change=lambda: None)
+        yield DeviceDesk(books, now=time.time, rules=lambda: rules, on_change=lambda: None, noted=noted)
 
 
 def own_tls(home: Path, environ: Mapping[str, str], url: str) -> ssl.SSLContext | None:

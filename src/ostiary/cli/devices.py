@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ostiary.gateway.auth import Caller
     from ostiary.gateway.auth.desk import DeviceDesk, Listing
 
@@ -43,14 +45,20 @@ def approve(
 ) -> None:
     """Let a device in. Compare the code with the one it shows."""
     granted = _scopes(scopes)
-    device = _act(lambda desk, by: desk.approve(request, by, granted))
-    _say(f"{device.id[:12]} is paired, with {', '.join(device.scopes)}.", {"device": device.id, "scopes": device.scopes}, as_json)
+
+    async def pair(desk: "DeviceDesk", by: "Caller") -> dict[str, Any]:
+        device = await desk.approve(request, by, granted)
+        return {"deviceId": device.id, "scopes": device.scopes}
+
+    paired = _change("device.pair.approve", {"id": request.strip(), "scopes": granted}, pair)
+    id, given = paired["deviceId"], paired["scopes"]
+    _say(f"{id[:12]} is paired, with {', '.join(given)}.", {"device": id, "scopes": given}, as_json)
 
 
 @app.command()
 def reject(request: Request, as_json: AsJson = False) -> None:
     """Turn a request down."""
-    _act(lambda desk, by: desk.reject(request, by))
+    _change("device.pair.reject", {"id": request.strip()}, lambda desk, by: desk.reject(request, by))
     _say(f"{request} is turned down.", {"request": request}, as_json)
 
 
@@ -58,7 +66,7 @@ def reject(request: Request, as_json: AsJson = False) -> None:
 def revoke(device: Device, as_json: AsJson = False) -> None:
     """Send a device or browser away: its token ends at once, its connections within a second."""
     id = _id(device)
-    _act(lambda desk, by: desk.revoke(id, by))
+    _change("device.revoke", {"id": id}, lambda desk, by: desk.revoke(id, by))
     _say(f"{id[:12]} is revoked.", {"device": id}, as_json)
 
 
@@ -66,7 +74,11 @@ def revoke(device: Device, as_json: AsJson = False) -> None:
 def rotate(device: Device, as_json: AsJson = False) -> None:
     """Give a device a new token; the old one ends at once. The token is shown only here."""
     id = _id(device)
-    token = _act(lambda desk, by: desk.rotate(id, by))
+
+    async def renew(desk: "DeviceDesk", by: "Caller") -> dict[str, Any]:
+        return {"deviceToken": await desk.rotate(id, by)}
+
+    token = _change("device.token.rotate", {"id": id}, renew)["deviceToken"]
     _say(token, {"device": id, "token": token}, as_json)
 
 
@@ -163,17 +175,38 @@ def _act(act: "Callable[[DeviceDesk, Caller], Awaitable[T]]") -> T:
     import anyio
 
     from ostiary.assembly.access import open_desk
-    from ostiary.assembly.door import GATEWAY_DB
-    from ostiary.cli.home import home
-    from ostiary.contracts.errors import BadInput
     from ostiary.gateway.auth import owner
 
-    place = home()
-    if not (place / GATEWAY_DB).exists():
-        raise BadInput(f"nobody has paired with {place} yet", hint="Start the gateway first: `ostiary gateway start`.")
+    place = _place()
 
     async def work() -> T:
         async with open_desk(place, os.environ) as desk:
             return await act(desk, owner("local"))
 
     return anyio.run(work)
+
+
+def _change(method: str, params: dict[str, Any], act: "Callable[[DeviceDesk, Caller], Awaitable[Any]]") -> Any:
+    """Through the gateway that runs, which writes it into the audit log too; without one, here, in the same way."""
+    import anyio
+
+    from ostiary.cli.device_changes import change
+    from ostiary.cli.up import first_of
+    from ostiary.contracts.errors import OstiaryError
+
+    try:
+        return anyio.run(change, _place(), method, params, act)
+    except* OstiaryError as errors:
+        raise first_of(errors) from None
+
+
+def _place() -> "Path":
+    """The state directory. Raises BadInput if nobody was ever let in."""
+    from ostiary.assembly.door import GATEWAY_DB
+    from ostiary.cli.home import home
+    from ostiary.contracts.errors import BadInput
+
+    place = home()
+    if not (place / GATEWAY_DB).exists():
+        raise BadInput(f"nobody has paired with {place} yet", hint="Start the gateway first: `ostiary gateway start`.")
+    return place

@@ -1,5 +1,6 @@
 """Devices from the command line, beside a gateway that runs: paired, narrowed, given a new token, sent away."""
 
+import json
 from typing import Any
 
 import anyio
@@ -52,3 +53,16 @@ async def test_a_request_can_be_turned_down(home: Home) -> None:
         assert home.run("devices", "reject", code).returncode == 0
         assert home.run("devices", "reject", code).returncode == 1
         assert home.run_json("devices", "list") == {"pending": [], "devices": []}
+
+
+async def test_what_becomes_of_devices_is_in_the_audit_log_with_and_without_a_gateway(home: Home) -> None:
+    key, _ = DeviceKey.new()
+    with anyio.fail_after(60), home.up() as gateway:
+        with pytest.raises(CallRefused) as waits:
+            await call(gateway.url, key)
+        approved = await run_json(home, "devices", "approve", waits.value.details["code"])
+    await run_json(home, "devices", "revoke", approved["device"])
+    kept = [json.loads(line) for line in home.run("audit", "export").stdout.splitlines()]
+    told = [(each["kind"], each["subject"]) for each in kept if each["kind"] in ("device.approved", "device.revoked")]
+    assert told == [("device.approved", approved["device"]), ("device.revoked", approved["device"])]
+    assert home.run("audit", "verify").returncode == 0
