@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ostiary.assembly.overriding import standing_in
 from ostiary.contracts.channel import Channel
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.model import ModelClient
@@ -16,13 +17,14 @@ from ostiary.core.routing.commands import Command, Commands
 log = logging.getLogger("ostiary.plugins")
 
 ENTRY_POINTS = "ostiary.plugins"
+BUILT_IN = "built in"
 
 
 @dataclass(slots=True)
 class Host:
     """Implements contracts.plugin.PluginHost. `origin` names who is registering, for the error when two want one name."""
 
-    origin: str = "built in"
+    origin: str = BUILT_IN
     tools: dict[str, Tool] = field(default_factory=dict)
     channels: dict[str, Channel] = field(default_factory=dict)
     wires: dict[str, Callable[..., ModelClient]] = field(default_factory=dict)
@@ -34,6 +36,17 @@ class Host:
     def add_tool(self, tool: Tool) -> None:
         self._take("tool", tool.spec.name)
         self.tools[tool.spec.name] = tool
+
+    def override_tool(self, name: str, make: Callable[[Tool], Tool]) -> None:
+        origin = self._origins.get(("tool", name))
+        if origin != BUILT_IN:
+            what = f"comes from {origin}" if origin else "does not exist"
+            raise BadInput(
+                f"{self.origin} cannot override the tool {name}: it {what}", hint="Only built-in tools can be overridden."
+            )
+        self._take("override of", name)
+        original = self.tools[name]
+        self.tools[name] = standing_in(original, make(original))
 
     def add_channel(self, channel: Channel) -> None:
         self._take("channel", channel.name)
@@ -60,7 +73,7 @@ class Host:
     @property
     def plugin_tools(self) -> frozenset[str]:
         """Tools that did not ship with the house, for `group:plugins`."""
-        return frozenset(name for (kind, name), origin in self._origins.items() if kind == "tool" and origin != "built in")
+        return frozenset(name for (kind, name), origin in self._origins.items() if kind == "tool" and origin != BUILT_IN)
 
     def snapshot(self) -> Callable[[], None]:
         """What puts everything back as it is now, in place: others hold these mappings already."""
@@ -103,5 +116,5 @@ def register_strangers(host: Host, *, allow: tuple[str, ...], deny: tuple[str, .
             restore()
             continue
         registered.append(entry.name)
-    host.origin = "built in"
+    host.origin = BUILT_IN
     return registered

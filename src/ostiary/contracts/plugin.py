@@ -27,6 +27,14 @@ class PluginHost(Protocol):
 
     def add_tool(self, tool: Tool) -> None: ...
 
+    def override_tool(self, name: str, make: Callable[[Tool], Tool]) -> None:
+        """Put a tool in the place of one that ships with the house: `make` is given the original, to wrap it or not.
+
+        It keeps the name, and the house treats it no more lightly than the original: effects of both are taken together;
+        what only the original lacks (undoable, harmless_when, trusted output, repeatable, being open to others than the
+        owner) is not granted. Raises BadInput for a name that is no built-in tool or that another plugin has overridden."""
+        ...
+
     def add_channel(self, channel: Channel) -> None: ...
 
     def add_model(self, api: str, make: Callable[..., ModelClient]) -> None:
