@@ -4,7 +4,7 @@ import logging
 import os
 import random
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -69,6 +69,7 @@ from ostiary.core.policy.secrets import Guard
 from ostiary.core.routing.approval_commands import add_approval_commands
 from ostiary.core.routing.builtin_commands import add_builtin_commands
 from ostiary.core.routing.change_commands import Changes, add_change_commands
+from ostiary.core.routing.control_commands import house_line
 from ostiary.core.routing.delivery import Delivery
 from ostiary.core.routing.desk import CommandDesk
 from ostiary.core.routing.feed import Feed
@@ -335,7 +336,9 @@ def _build(
         engine.drain_seconds = rules.drain_seconds
 
     newest.follow(follow)
-    _register_builtins(host, engine, store, newest, clock)
+    _register_builtins(
+        host, engine, store, newest, clock, lambda: house_line(control.view(), clock.now(), len(approvals.pending))
+    )
     outbox = HouseOutbox(
         delivery=delivery, sessions=sessions, channels=lambda: tuple(filter(pushes, host.channels)), redact=guard.redact
     )
@@ -398,7 +401,9 @@ def _build(
     )
 
 
-def _register_builtins(host: Host, engine: Supervisor, store: SqliteStore, newest: Newest, clock: Clock) -> None:
+def _register_builtins(
+    host: Host, engine: Supervisor, store: SqliteStore, newest: Newest, clock: Clock, standing: Callable[[], str]
+) -> None:
     config = newest.live.current.config
     register_files(
         host,
@@ -408,7 +413,7 @@ def _register_builtins(host: Host, engine: Supervisor, store: SqliteStore, newes
         is_private=is_private_place,
     )
     register_status(host, clock=clock, zone=newest.rules.zone, view=engine.view, shows_session=config.posture != "team")
-    add_builtin_commands(host.add_command, version=__version__)
+    add_builtin_commands(host.add_command, version=__version__, house=standing)
 
 
 async def _fill_workspace(store: SqliteStore, clock: SystemClock, loaded: Loaded) -> None:

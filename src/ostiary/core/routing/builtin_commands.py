@@ -6,12 +6,12 @@ from ostiary.contracts.messages import ChatKind
 from ostiary.core.routing.commands import Command, CommandCall, CommandReply, Commands
 from ostiary.core.routing.conversation_commands import CONVERSATION_COMMANDS
 from ostiary.core.routing.model_commands import MODEL_COMMANDS
-from ostiary.core.routing.report_commands import REPORT_COMMANDS
+from ostiary.core.routing.report_commands import report_commands
 from ostiary.core.routing.setting_commands import SETTING_COMMANDS
 
 
-def add_builtin_commands(add: Callable[[Command], None], *, version: str) -> None:
-    """`add` is `Commands.add` or a plugin host's `add_command`."""
+def add_builtin_commands(add: Callable[[Command], None], *, version: str, house: Callable[[], str] = str) -> None:
+    """`add` is `Commands.add` or a plugin host's `add_command`; `house` is a line about the house for /status."""
 
     async def tell_version(call: CommandCall) -> CommandReply:
         return CommandReply(text=f"Ostiary {version}")
@@ -24,7 +24,7 @@ def add_builtin_commands(add: Callable[[Command], None], *, version: str) -> Non
         ),
         Command(name="version", summary="Which version this is", authority="anyone", run=tell_version),
     )
-    for command in (*own, *CONVERSATION_COMMANDS, *REPORT_COMMANDS, *MODEL_COMMANDS, *SETTING_COMMANDS):
+    for command in (*own, *CONVERSATION_COMMANDS, *report_commands(house), *MODEL_COMMANDS, *SETTING_COMMANDS):
         add(command)
 
 

@@ -139,10 +139,11 @@ def kill_report(killed: Killed) -> str:
     return "\n".join(lines)
 
 
-def house_line(seen: HouseView, now: float) -> str:
-    """One line for /status."""
+def house_line(seen: HouseView, now: float, questions: int = 0) -> str:
+    """One line for /status; `questions` is how many wait for an answer."""
     line = f"{_STATES[seen.state]}, since {span(now - seen.since)} ({seen.reason})"
-    return f"{line}; sleeps in {span(seen.sleeps_at - now)}" if seen.sleeps_at else line
+    line += f"; sleeps in {span(seen.sleeps_at - now)}" if seen.sleeps_at else ""
+    return f"{line}; {questions} question{'s wait' if questions > 1 else ' waits'}: /approvals" if questions else line
 
 
 def span(seconds: float) -> str:

@@ -1,6 +1,6 @@
 """Commands that report: /status, /context, /usage, /tools."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ostiary.contracts.engine import SessionView
 from ostiary.contracts.errors import BadInput, OstiaryError
@@ -13,7 +13,8 @@ _TOP = 8
 _HIDDEN = ("model", "profile")
 
 
-async def status(call: CommandCall) -> CommandReply:
+async def status(call: CommandCall, house: Callable[[], str]) -> CommandReply:
+    """How the house stands is for its owner; others read about their conversation alone."""
     seen = await call.controls.view(call.session)
     model = current_model(call, seen)
     profile = seen.settings.get("profile", "")
@@ -24,6 +25,8 @@ async def status(call: CommandCall) -> CommandReply:
         f"**Now** {_doing(seen)}",
         f"**Used** {usage_line(seen.usage)}",
     ]
+    standing = house() if call.principal.is_owner else ""
+    lines += [f"**House** {standing}"] if standing else []
     settings = " · ".join(f"{name} {value}" for name, value in sorted(seen.settings.items()) if name not in _HIDDEN)
     return CommandReply(text="\n".join([*lines, f"**Settings** {settings}"] if settings else lines))
 
@@ -149,8 +152,16 @@ def _tokens(characters: int) -> int:
     return (characters + 3) // 4
 
 
-REPORT_COMMANDS = (
-    Command(name="status", summary="Model, context, what is running", authority="own", is_shortcut=True, run=status),
-    Command(name="context", usage="[list | detail]", summary="What was sent to the model", run=context),
-    Command(name="usage", usage="[off | tokens | full | cost]", summary="Show tokens and cost under replies", run=usage),
-)
+def report_commands(house: Callable[[], str]) -> tuple[Command, ...]:
+    """`house` says in one line how the house stands; empty where there is nothing to say."""
+    return (
+        Command(
+            name="status",
+            summary="Model, context, what is running",
+            authority="own",
+            is_shortcut=True,
+            run=lambda call: status(call, house),
+        ),
+        Command(name="context", usage="[list | detail]", summary="What was sent to the model", run=context),
+        Command(name="usage", usage="[off | tokens | full | cost]", summary="Show tokens and cost under replies", run=usage),
+    )

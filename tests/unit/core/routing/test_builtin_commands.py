@@ -6,9 +6,9 @@ import pytest
 
 from ostiary.contracts.model import Usage
 from ostiary.core.routing.approval_commands import add_approval_commands
-from ostiary.core.routing.builtin_commands import builtin_commands
+from ostiary.core.routing.builtin_commands import add_builtin_commands, builtin_commands
 from ostiary.core.routing.change_commands import add_change_commands
-from ostiary.core.routing.commands import Command
+from ostiary.core.routing.commands import Command, Commands
 from ostiary.core.routing.control_commands import HouseCommands, control_commands
 from ostiary.core.routing.intake import Handled
 from tests.unit.core.routing.house import MAIN, OWN, House, RecordingControls
@@ -133,6 +133,14 @@ async def test_status_tells_model_context_state_usage_and_settings() -> None:
             "**Settings** thinking high",
         ]
     )
+
+
+async def test_status_tells_the_owner_how_the_house_stands_and_nobody_else() -> None:
+    commands = Commands()
+    add_builtin_commands(commands.add, version="1", house=lambda: "awake, since 1 min (/wake)")
+    house = House(commands=commands)
+    assert "**House** awake, since 1 min (/wake)" in await house.says("/status")
+    assert "awake" not in await house.says("/status", owner=False, session=OWN)
 
 
 async def test_status_survives_a_model_that_is_gone() -> None:

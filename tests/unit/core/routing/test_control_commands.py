@@ -183,7 +183,11 @@ async def test_one_line_tells_the_state() -> None:
     async with house.opened() as control:
         await control.wake(ME, "/wake")
         await house.clock.advance(60)
-        assert house_line(control.view(), house.clock.now()) == "awake, since 1 min (/wake); sleeps in 29 min"
+        line = "awake, since 1 min (/wake); sleeps in 29 min"
+        seen, now = control.view(), house.clock.now()
+        assert house_line(seen, now) == line
+        assert house_line(seen, now, 1) == f"{line}; 1 question waits: /approvals"
+        assert house_line(seen, now, 2) == f"{line}; 2 questions wait: /approvals"
 
 
 @pytest.mark.parametrize(
