@@ -87,6 +87,8 @@ class Bubblewrap:
                     return await process.wait()
 
             await try_canaries(run, self._state)
+        # The canaries are gone, and with them the use of a server that holds them.
+        self._servers.close()
 
     @asynccontextmanager
     async def _started(

@@ -17,6 +17,7 @@ from ostiary.adapters.sandbox.instructions import failed
 from ostiary.adapters.sandbox.launch import Launched, data_file, launch, rlimits
 from ostiary.adapters.sandbox.machine import Machine
 from ostiary.adapters.sandbox.proc import tree
+from ostiary.adapters.sandbox.running import NeverBegan
 from ostiary.adapters.sandbox.view import PROXY_SOCKET, Source
 from ostiary.contracts.errors import SandboxUnavailable
 from ostiary.contracts.sandbox import Command, SandboxProfile
@@ -43,7 +44,7 @@ class ColdTree:
     async def gone(self) -> tuple[int | None, int | None]:
         status = await self._launched.ended()
         if status is None:
-            raise failed(text_of(self.reader))
+            raise NeverBegan
         # bubblewrap reports a signal as shells do.
         return (None, status - 128) if 128 < status < 128 + signal.NSIG else (status, None)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ostiary.contracts.errors import SandboxUnavailable
+from ostiary.contracts.errors import SandboxUnavailable, ToolError
 
 _INSTALL = {
     "debian": "sudo apt-get install -y bubblewrap",
@@ -47,6 +47,13 @@ def failed(words: str, root: Path = Path("/")) -> SandboxUnavailable:
     return SandboxUnavailable(
         f"Commands are not run: the sandbox cannot be set up here ({said or 'no reason was given'}).", hint=_hint(said, root)
     )
+
+
+def not_begun(words: str) -> SandboxUnavailable | ToolError:
+    """A command that was never started: for want of its directory, which the caller chose, or for want of a fence."""
+    if "chdir" in words:
+        return ToolError(f"The working directory is not there ({' '.join(words.split())[:300]}).")
+    return failed(words)
 
 
 def leaks(what: str) -> SandboxUnavailable:

@@ -13,6 +13,7 @@ from ostiary.contracts.errors import SandboxUnavailable
 from ostiary.contracts.sandbox import SandboxLimits
 
 _SECONDS = 10.0
+_CLOSING_SECONDS = 2.0
 # What JavaScript and Go reserve and never use; the memory itself is bounded elsewhere.
 _ADDRESS_BYTES = 8 * 1024**3
 _CORES = os.cpu_count() or 1
@@ -118,8 +119,12 @@ class Launched:
         """The end of an object whose process is gone or must go now."""
         if self._outer.poll() is None:
             self.kill()
-            self._outer.kill()
-            self._outer.wait(_SECONDS)
+            # It ends by itself when its first process has, which it alone can reap.
+            try:
+                self._outer.wait(_CLOSING_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._outer.kill()
+                self._outer.wait()
         for fd in (self._outer_fd, self._inner_fd, self._status):
             if fd >= 0:
                 os.close(fd)

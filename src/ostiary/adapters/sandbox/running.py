@@ -11,6 +11,7 @@ from typing import Protocol
 import anyio
 from anyio import CancelScope, Event
 
+from ostiary.adapters.sandbox.instructions import not_begun
 from ostiary.adapters.sandbox.output import HeadTail
 from ostiary.adapters.sandbox.proc import tree, usage
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
@@ -29,6 +30,10 @@ _WRITES_PER_FILE_LIMIT = 8
 _log = logging.getLogger(__name__)
 
 
+class NeverBegan(Exception):
+    """The command was never started; the fence's own words say why, here or in what was printed."""
+
+
 class Tree(Protocol):
     """What a backend has started. `reader` gives the output; `writer` takes input and is None if there is none to give."""
 
@@ -44,7 +49,7 @@ class Tree(Protocol):
         ...
 
     async def gone(self) -> tuple[int | None, int | None]:
-        """Code and signal of the command, once nothing of its tree is left. Raises SandboxUnavailable if it never began."""
+        """Code and signal of the command, once nothing of its tree is left. Raises NeverBegan, SandboxUnavailable."""
         ...
 
     def finish_input(self) -> None: ...
@@ -102,7 +107,7 @@ class Running:
         self._timer: asyncio.TimerHandle
         self._kept = HeadTail(limits.output_bytes)
         self._how: tuple[int | None, int | None] = (None, None)
-        self._failure: SandboxUnavailable | None = None
+        self._failure: NeverBegan | SandboxUnavailable | None = None
         self._exit: Exit | None = None
         self._stir, self._gone, self._done = Event(), Event(), Event()
         # Neither the caller's going away nor a deadline of theirs may cut this short.
@@ -129,6 +134,8 @@ class Running:
 
     async def wait(self) -> Exit:
         await self._done.wait()
+        if isinstance(self._failure, NeverBegan):
+            raise not_begun(str(self._failure) or self._kept.whole().decode(errors="replace"))
         if self._failure is not None:
             raise self._failure
         assert self._exit is not None
@@ -166,7 +173,7 @@ class Running:
         with self._waiting:
             try:
                 self._how = await self._tree.gone()
-            except SandboxUnavailable as error:
+            except (NeverBegan, SandboxUnavailable) as error:
                 self._failure = error
             self._gone.set()
             self._stir.set()

@@ -18,6 +18,7 @@ from ostiary.adapters.sandbox.ends import Ends, open_ends
 from ostiary.adapters.sandbox.instructions import failed
 from ostiary.adapters.sandbox.launch import Launched, address_bytes, cpu_seconds, data_file, launch
 from ostiary.adapters.sandbox.machine import Machine
+from ostiary.adapters.sandbox.running import NeverBegan
 from ostiary.adapters.sandbox.view import PROXY_SOCKET, Source
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
 from ostiary.contracts.sandbox import Command, SandboxProfile
@@ -59,7 +60,7 @@ class ServedTree:
         while data := (await _receive(self._status))[0]:
             self._note(data)
         if self._trouble:
-            raise SandboxUnavailable(f"The command could not be started: {self._trouble}.")
+            raise NeverBegan(self._trouble)
         # Its first process was killed with everything else: by us, or for want of memory.
         return (None, 9) if self._how is None else self._how
 

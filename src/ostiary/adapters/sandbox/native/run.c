@@ -175,7 +175,7 @@ static pid_t start(int status, const struct command *command, int input, int out
     if (dup2(near >= 0 ? near : input, 0) < 0 || dup2(near >= 0 ? near : output, 1) < 0 || dup2(1, 2) < 0)
         fail(status, "descriptors");
     if (chdir(command->directory) < 0)
-        fail(status, command->directory);
+        fail(status, "chdir");
     umask(022);
     set_limits(status, command->head);
     syscall(SYS_close_range, 3, ~0U, 4 /* when the new program is loaded */);
