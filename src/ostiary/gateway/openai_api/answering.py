@@ -100,6 +100,8 @@ class Exchange:
                     group.start_soon(narrator.follow, shown, begun)
                 try:
                     outcome = await self._outcome(begun)
+                    # Who hangs up now has its answer: there is nothing left to cancel but what comes after it.
+                    leaves.cancels = False
                     if isinstance(begun, Begun) and begun.is_new:
                         with anyio.move_on_after(_LAST_EVENTS_SECONDS):
                             await narrator.finished.wait()
