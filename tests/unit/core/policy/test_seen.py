@@ -89,3 +89,9 @@ def test_an_address_is_seen_if_others_gave_it_before_the_model_wrote_it(messages
 )
 def test_only_the_owners_own_words_name_a_recipient(messages: list[Message], named: bool) -> None:
     assert is_named(messages, "telegram:4711") is named
+
+
+def test_an_address_in_other_letters_is_recognised_in_a_call_too() -> None:
+    url = "https://a.example/ä"
+    assert not is_seen([calls(url), result("web_search", url)], url)
+    assert is_seen([result("web_search", url), calls(url)], url)
