@@ -1,16 +1,13 @@
 """What the judge asks while a generation of the rules is in force: switches, the guard, what a conversation has seen."""
 
-from collections.abc import Iterable
-
-from ostiary.contracts.content import Message, Text, Trust, UserMessage
+from ostiary.contracts.content import Message
 from ostiary.contracts.policy import Action
 from ostiary.core.agent.leaks import Known
 from ostiary.core.control.control import Control
 from ostiary.core.policy.judge import Layer
 from ostiary.core.policy.rules import Runtime
+from ostiary.core.policy.seen import is_named
 from ostiary.core.sessions.pen import Sessions
-
-_OWN = (Trust.SYSTEM, Trust.OWNER)
 
 
 class Circumstances:
@@ -38,14 +35,8 @@ class Circumstances:
 
     def _is_named(self, action: Action, text: str) -> bool:
         """Only the owner's own words count: a page that names a recipient must not make it one."""
-        return any(text in said for said in _own_words(self._messages(action)))
+        return is_named(self._messages(action), text)
 
     def _messages(self, action: Action) -> tuple[Message, ...]:
         session = self.sessions.peek(action.session) if self.sessions is not None else None
         return tuple(session.messages) if session is not None else ()
-
-
-def _own_words(messages: Iterable[Message]) -> Iterable[str]:
-    for message in messages:
-        if isinstance(message, UserMessage):
-            yield from (part.text for part in message.parts if isinstance(part, Text) and part.label.trust in _OWN)

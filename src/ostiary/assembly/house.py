@@ -294,6 +294,7 @@ def _build(
         clock=clock,
         outgoing=delivery,
         rules=lambda: newest.rules.run,
+        guard=guard,
     )
     lanes = Lanes(
         sessions=sessions,

@@ -21,6 +21,7 @@ from ostiary.core.agent.tool_calls import Decide, ToolCalls, ToolLimits
 from ostiary.core.agent.tool_hooks import ToolHooks
 from ostiary.core.approvals.desk import Approvals
 from ostiary.core.approvals.notice import Teller
+from ostiary.core.policy.secrets import Guard
 from ostiary.core.routing.access import SpeakPolicy
 from ostiary.core.routing.bindings import AgentEntry, compile_bindings
 from ostiary.core.routing.delivery import Delivery, DeliveryRules, Manner, Render
@@ -120,6 +121,7 @@ class House:
     made: Callable[[Supervisor], None] = lambda engine: None
     hooks: ToolHooks = field(default_factory=ToolHooks)
     redact: Callable[[str], str] = lambda text: text
+    guard: Guard | None = None
 
 
 @asynccontextmanager
@@ -157,6 +159,7 @@ async def open_house(house: House) -> AsyncIterator[Supervisor]:
         clock=house.clock,
         outgoing=delivery,
         rules=lambda: house.run,
+        guard=house.guard,
     )
     lanes = Lanes(
         sessions=sessions,

@@ -30,10 +30,10 @@ from ostiary.core.agent.context import Prepared, Prompts, blobs_of, build_reques
 from ostiary.core.agent.job import Job, RunRules
 from ostiary.core.agent.leaks import could_leak
 from ostiary.core.agent.recovery import recover_calls
-from ostiary.core.agent.shaping import StreamFilter
+from ostiary.core.agent.showing import Shown
 from ostiary.core.agent.terms import bound, callable_now
 from ostiary.core.agent.tool_calls import storable
-from ostiary.core.routing.reply_tags import TagFilter
+from ostiary.core.policy.secrets import Guard
 from ostiary.core.routing.streaming import BlockStream, streamed
 from ostiary.core.sessions.pen import Pen, Sessions
 from ostiary.core.sessions.session import Session, Turn
@@ -61,7 +61,9 @@ class Asking:
         blocks: Blocks,
         clock: Clock,
         rules: Callable[[], RunRules],
+        guard: Guard | None = None,
     ) -> None:
+        self._guard = guard
         self._sessions = sessions
         self._model = model
         self._catalogue = catalogue
@@ -128,7 +130,7 @@ class Asking:
     async def _follow(self, job: Job, asked: Asked, feed: Callable[[str], Awaitable[None]] | None) -> Answered:
         attempt, job.shown, job.tagged, job.writing = 1, "", "", (asked.step, 1)
         name, signs = str(job.key), job.signs
-        visible, tags = StreamFilter(), TagFilter()
+        shown = self._shown(asked)
         answered: Answered | None = None
         async with self._model.stream(asked.request) as events:
             async for event in events:
@@ -137,9 +139,10 @@ class Asking:
                     continue
                 match event:
                     case TextDelta(text=text):
-                        text = tags.feed(visible.feed(text))
+                        self._show(name, job, asked.step, attempt, 0, shown.thought(), "thinking")
+                        text = shown.feed(text)
                     case ThinkingDelta(text=text):
-                        self._show(name, job, asked.step, attempt, 0, text, "thinking")
+                        self._show(name, job, asked.step, attempt, 0, shown.think(text), "thinking")
                         if signs is not None:
                             signs.thought()
                         continue
@@ -147,20 +150,21 @@ class Asking:
                         self._show(name, job, asked.step, attempt, 0, tool, "call")
                         continue
                     case Restarted():
-                        attempt, job.shown, visible, tags = attempt + 1, "", StreamFilter(), TagFilter()
+                        attempt, job.shown, shown = attempt + 1, "", self._shown(asked)
                         job.writing = (asked.step, attempt)
-                        self._show(name, job, asked.step, attempt, 0, "", "assistant")
+                        self._show(name, job, asked.step, attempt, 0, "", "assistant", is_new=True)
                         if asked.blocks is not None:
                             asked.blocks.restart()
                         continue
                     case Answered():
-                        text = tags.feed(visible.finish()) + tags.finish()
+                        self._show(name, job, asked.step, attempt, 0, shown.thought(), "thinking")
+                        text = shown.finish()
                         answered = event
                 if text:
                     self._show(name, job, asked.step, attempt, len(job.shown), text, "assistant")
                     job.shown += text
-                    if tags.found:
-                        job.tagged = tags.first or job.answers
+                    if shown.tags.found:
+                        job.tagged = shown.tags.first or job.answers
                     if signs is not None:
                         signs.wrote(text)
                     if feed is not None:
@@ -168,6 +172,15 @@ class Asking:
         if answered is None:
             raise ModelUnavailable("the answer was cut off", hint="Try again; the conversation is unchanged.")
         return answered
+
+    def _shown(self, asked: Asked) -> Shown:
+        return Shown(self._guard, asked.label, asked.request.messages)
+
+    def kept_parts(self, answered: Answered, asked: Asked, turn: str) -> tuple[AnswerPart, ...]:
+        """The answer as it is kept, without secrets. What the model thought of one proves nothing any more."""
+        parts = kept_parts(answered, asked, turn)
+        guard = self._guard
+        return parts if guard is None else tuple(_without_secrets(part, guard) for part in parts)
 
     def _show(
         self,
@@ -178,9 +191,11 @@ class Asking:
         offset: int,
         text: str,
         stream: Literal["assistant", "thinking", "call"],
+        *,
+        is_new: bool = False,
     ) -> None:
         feed = self._sessions.feed
-        if feed.is_watched(session):
+        if (text or is_new) and feed.is_watched(session):
             feed.show(Delta(session=session, turn=job.turn, step=step, attempt=attempt, offset=offset, text=text, stream=stream))
 
 
@@ -209,6 +224,15 @@ def trim(pen: Pen, job: Job, reason: str) -> bool:
     if reason != "history limit":
         job.notices.append(notice)
     return True
+
+
+def _without_secrets(part: AnswerPart, guard: Guard) -> AnswerPart:
+    if isinstance(part, ToolCall):
+        return part
+    clean = guard.redact(part.text)
+    if clean == part.text:
+        return part
+    return replace(part, text=clean) if isinstance(part, Text) else replace(part, text=clean, replay="")
 
 
 def kept_parts(answered: Answered, asked: Asked, turn: str) -> tuple[AnswerPart, ...]:

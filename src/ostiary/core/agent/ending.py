@@ -9,6 +9,7 @@ from ostiary.contracts.events import ToolFate, TurnEnded, TurnStatus
 from ostiary.contracts.store import MarkInbox, MarkTurn, SaveSession, SessionRecord
 from ostiary.core.agent.blocks import Blocks, shown_of
 from ostiary.core.agent.job import Job, begin, is_one_call
+from ostiary.core.agent.leaks import Known, could_leak, harmless
 from ostiary.core.agent.reply import closing_reply, usage_footer
 from ostiary.core.agent.tool_calls import INTERRUPTED, STOPPED, failure
 from ostiary.core.approvals.desk import Approvals
@@ -53,6 +54,10 @@ class Ending:
         if "[[" in reply:
             tagged = read_reply_tag(reply, job.answers)
             reply, job.tagged = tagged.text, tagged.reply_to or job.tagged
+        if could_leak(session.label):
+            # What was taken out of an answer on its way here may have joined what stood on either side of it.
+            known = Known(session.messages)
+            reply, partial = harmless(reply, known), harmless(partial, known)
         if reply and status == "completed":
             reply += usage_footer(session.settings.get("usage", ""), turn.usage)
         ended = TurnEnded(

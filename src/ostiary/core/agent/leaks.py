@@ -1,23 +1,57 @@
-"""Replies that could carry private data out by themselves: a picture that is fetched, a link that is previewed.
+"""Replies that could carry private data out by themselves: a picture that is fetched, a link that is previewed or followed.
 
-Only where the conversation holds both private data and text that nobody vouches for. An address that stood in the
-conversation word for word carries nothing new and stays.
+Only where the conversation holds both private data and text that nobody vouches for. An address that people or the web gave
+word for word, before the model wrote it, carries nothing new and stays. Every pattern is linear in the text.
 """
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from html import unescape
 
-from ostiary.contracts.content import AnswerPart, Label, Message, Text, Trust
+from ostiary.contracts.content import AnswerPart, AssistantMessage, Label, Message, Text, ToolCall, Trust
+from ostiary.core.policy.seen import is_seen
 from ostiary.core.sessions.session import pieces
 
-_IMAGE = re.compile(r"!\[([^\]\n]{0,300})\]\(\s*<?([^)\s>]+)>?[^)]{0,300}\)")
-_REFERENCE = re.compile(r"^[ ]{0,3}\[([^\]\n]{1,100})\]:\s*<?(\S+?)>?(?:\s+[\"'(][^\n]{0,200})?$", re.MULTILINE)
-_URL = re.compile(r"(?:https?|ftp|wss?)://[^\s<>\"'`\]]+", re.IGNORECASE)
+MOST_LOOKED_UP = 200
+
+_DOTS = ".\u3002\uff0e\uff61"
+_REST = r"[^\s<>]++"
+_IMAGE = re.compile(r"!\[([^\]\n]{0,200}+)\]\(\s{0,10}+<?([^)\s>]{1,4000}+)>?[^)\n]{0,300}+\)?")
+_TARGET = re.compile(r"\]\(\s{0,10}+<?((?:[a-z][a-z0-9+.-]{0,30}+:|[/\\]{2})[^)\s>]{1,4000}+)", re.IGNORECASE)
+_REFERENCE = re.compile(r"^([ >*+\t-]{0,20}+)\[([^\]\n]{1,100}+)\]:\s{0,20}+<?([^\s>]{1,4000}+)[^\n]{0,300}+$", re.MULTILINE)
 _HTML = re.compile(
-    r"<(?:img|image|video|audio|iframe|object|embed|link|source|svg|script|style|base|form|input)\b[^>]{0,2000}>?", re.IGNORECASE
+    r"<(?:img|image|video|audio|iframe|object|embed|link|source|svg|script|style|base|form|input|meta|picture|track)\b"
+    r"[^>]{0,2000}+>?|<[a-z!/][^<>\s]{0,40}+\s[^<>=]{0,200}+=[^<>]{0,2000}+>?",
+    re.IGNORECASE,
 )
-_BARE = re.compile(r"(?<![\w@/.:-])(?:[a-z0-9-]{1,63}\.)+[a-z]{2,24}/[^\s<>\"'`)\]]+", re.IGNORECASE)
-_TRAILING = ".,;:!?)*_"
+_URL = re.compile(
+    r"\b(?:(?:https?|ftps?|wss?):[\\/]*+|[a-z][a-z0-9+.-]{1,15}:[\\/]{2}"
+    rf"|(?:mailto|data|javascript|vbscript|sms|tel|callto|facetime|skype|magnet|intent|blob):){_REST}",
+    re.IGNORECASE,
+)
+_RELATIVE = re.compile(rf"(?<![\w:/\\.])[/\\]{{2}}[\w\[%@-]{_REST}")
+_LABEL = rf"[^\W_][\w-]{{0,62}}+[{_DOTS}]"
+_BARE = re.compile(
+    rf"(?<![\w/:\\{_DOTS}-])(?:(?:{_LABEL})++(?:[^\W\d_]{{2,24}}+)?|(?:\d{{1,3}}\.){{3}}\d{{1,3}})(?::\d{{1,5}}+)?[/?#\\]{_REST}"
+)
+# A name of three parts or more: looking it up is enough to tell its owner what the first ones say.
+_NAME = re.compile(rf"(?<![\w/:@\\{_DOTS}-])(?:{_LABEL}){{2,}}+([a-z]{{2,24}}+)(?![\w-])", re.IGNORECASE)
+_TOP = frozenset(
+    re.findall(
+        r"\w+",
+        "com net org info biz example test app dev xyz top site online club live link click shop store space website page pro"
+        " cloud host press tech world today one icu cyou sbs mobi name gov edu int arpa",
+    )
+)
+_ENDINGS_OF_FILES = frozenset({"py", "rs", "sh", "md", "pl", "so", "cc", "ps", "js", "ts", "go", "hs", "ml", "db", "gz", "cs"})
+_ADDRESSES = ((_URL, (":",)), (_RELATIVE, ("//", "\\")), (_BARE, ("/", "?", "#", "\\")))
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_DELIMITERS = re.compile(r"[\"'`()\[\]{}|*,;]")
+_PUNCTUATION = re.compile(r"[\"'`()\[\]{}|*,;.:!?_\\]*")
+_TRAILING = ".,;:!?)*_\"'`]}|"
+_CUTS = 4
 
 
 def could_leak(label: Label) -> bool:
@@ -26,49 +60,112 @@ def could_leak(label: Label) -> bool:
 
 
 def neutralised(parts: Sequence[AnswerPart], label: Label, messages: Iterable[Message]) -> tuple[AnswerPart, ...]:
-    """The answer's words without pictures from elsewhere and without addresses that nobody has written before."""
-    if not could_leak(label) or not any(isinstance(part, Text) and _is_suspect(part.text) for part in parts):
+    """The answer's words, as one text, without pictures from elsewhere and without addresses that nobody has given before."""
+    texts = [part for part in parts if isinstance(part, Text)]
+    if not could_leak(label) or not texts:
         return tuple(parts)
-    known = Known(messages)
-    return tuple(Text(text=harmless(part.text, known), label=part.label) if isinstance(part, Text) else part for part in parts)
-
-
-def _is_suspect(text: str) -> bool:
-    return "://" in text or "](" in text or "<" in text or _BARE.search(text) is not None
+    # People read the texts as one, so an address may be spread over several.
+    whole = replace(texts[0], text=harmless("".join(part.text for part in texts), Known(messages)))
+    return tuple(whole if part is texts[0] else part for part in parts if part is texts[0] or not isinstance(part, Text))
 
 
 class Known:
-    """Which addresses stood in the conversation, word for word."""
+    """Which addresses people or the web gave, word for word, before the model wrote them. Beyond the first two hundred that
+    are looked up none is known."""
 
     def __init__(self, messages: Iterable[Message]) -> None:
-        self._texts = [text for message in messages for text in pieces(message)] if messages else []
+        self._messages = messages
+        self._folded: list[tuple[Message, str | None]] | None = None
+        self._found: dict[str, bool] = {}
 
     def __contains__(self, url: str) -> bool:
-        return any(_stands_in(url, text) for text in self._texts)
+        if url not in self._found:
+            if len(self._found) >= MOST_LOOKED_UP:
+                return False
+            self._found[url] = self._is_seen(url)
+        return self._found[url]
+
+    def _is_seen(self, url: str) -> bool:
+        if self._folded is None:
+            self._folded = [(message, _folded(message)) for message in self._messages]
+        core = (url.partition("://")[2] or url).rstrip("/").casefold()
+        return bool(core) and is_seen((message for message, text in self._folded if text is None or core in text), url)
 
 
-def _stands_in(url: str, text: str) -> bool:
-    """As a whole: a known address with something appended is another address."""
-    at = text.find(url)
-    while at >= 0:
-        after = text[at + len(url) : at + len(url) + 1]
-        if not after or after in " \t\r\n<>\"'`)]}|\\," or after in _TRAILING:
-            return True
-        at = text.find(url, at + 1)
-    return False
+def _folded(message: Message) -> str | None:
+    """Where to look before looking closely; None where an address may be written in another way."""
+    if isinstance(message, AssistantMessage) and any(
+        "\\" in part.arguments for part in message.parts if isinstance(part, ToolCall)
+    ):
+        return None
+    return "\n".join(pieces(message)).casefold()
 
 
 def harmless(text: str, known: Known) -> str:
-    text = _IMAGE.sub(lambda found: _named("picture", found[1], found[2]), text)
-    text = _HTML.sub("[removed]", text)
-    text = _REFERENCE.sub(lambda found: found[0] if found[2] in known else f"[{found[1]}]: (link removed)", text)
-    text = _URL.sub(lambda found: _kept(found[0], known), text)
-    return _BARE.sub(lambda found: _kept(found[0], known), text)
+    """Addresses are read as a renderer would: entities and escapes in them hide nothing."""
+    plain = _ESCAPE.sub(r"\1", _ENTITY.sub(_read_entity, text)) if "&" in text or "\\" in text else text
+    cleaned = _cleaned(plain, known)
+    # With an address in it the plain form is the one that was looked at, so it is the one that leaves.
+    return text if cleaned == plain and (plain is text or not _holds_address(plain)) else cleaned
 
 
-def _kept(url: str, known: Known) -> str:
-    bare = url.rstrip(_TRAILING)
-    return url if bare in known or url in known else f"[link to {_host(bare)} removed]{url[len(bare) :]}"
+def _holds_address(text: str) -> bool:
+    return any(_may_hold(text, signs) and pattern.search(text) for pattern, signs in _ADDRESSES)
+
+
+def _may_hold(text: str, signs: tuple[str, ...]) -> bool:
+    return any(sign in text for sign in signs)
+
+
+def _read_entity(found: re.Match[str]) -> str:
+    meant = unescape(found[0])
+    return found[0] if any(sign in "<>&\"'" or sign.isspace() for sign in meant) else meant
+
+
+def _cleaned(text: str, known: Known) -> str:
+    if "](" in text:
+        text = _IMAGE.sub(lambda found: _named("picture", found[1], found[2]), text)
+        text = _TARGET.sub(lambda found: found[0] if found[1] in known else f"](link to {_host(found[1])} removed", text)
+    if "<" in text:
+        text = _HTML.sub("[removed]", text)
+    if "]:" in text:
+        text = _REFERENCE.sub(lambda found: found[0] if found[3] in known else f"{found[1]}[{found[2]}]: (link removed)", text)
+    for pattern, signs in _ADDRESSES:
+        if _may_hold(text, signs):
+            text = _walked(text, pattern, known)
+    return _NAME.sub(lambda found: _defanged(found, known), text)
+
+
+def _walked(text: str, pattern: re.Pattern[str], known: Known) -> str:
+    """Keep the known addresses, each ended so that nothing can be appended to it, and take out the others."""
+    made: list[str] = []
+    place = 0
+    while (found := pattern.search(text, place)) is not None:
+        made.append(text[place : found.start()])
+        kept = _known_part(found[0], known)
+        if not kept:
+            bare = found[0].rstrip(_TRAILING)
+            made.append(f"[link to {_host(bare)} removed]{found[0][len(bare) :]}")
+            place = found.end()
+            continue
+        behind = _PUNCTUATION.match(found[0], len(kept))
+        place = found.start() + (behind.end() if behind is not None else len(kept))
+        made.append(text[found.start() : place] + (" " if place < found.end() else ""))
+    made.append(text[place:])
+    return "".join(made)
+
+
+def _known_part(url: str, known: Known) -> str:
+    """The longest beginning, up to a sign that may end an address, that is known; empty if none is."""
+    cuts = [found.start() for found, _ in zip(_DELIMITERS.finditer(url), range(_CUTS), strict=False)]
+    candidates = (url, url.rstrip(_TRAILING), *(url[:cut].rstrip(_TRAILING) for cut in reversed(cuts)))
+    return next((each for each in dict.fromkeys(candidates) if each and each in known), "")
+
+
+def _defanged(found: re.Match[str], known: Known) -> str:
+    top = found[1].lower()
+    is_name = top in _TOP or (len(top) == 2 and top not in _ENDINGS_OF_FILES)
+    return re.sub(f"[{_DOTS}]", "[.]", found[0]) if is_name and found[0] not in known else found[0]
 
 
 def _named(what: str, words: str, url: str) -> str:
@@ -76,7 +173,8 @@ def _named(what: str, words: str, url: str) -> str:
 
 
 def _host(url: str) -> str:
-    rest = url.partition("://")[2] or url
+    rest = re.sub(r"^(?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]*", "", url)
     host = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
     # A name can carry data too; its last two labels are enough to tell what it was.
-    return ".".join(host[:120].split(".")[-2:]) or "elsewhere"
+    labels = re.split(f"[{_DOTS}]", host[:120])[-2:]
+    return ".".join(labels) if len(labels) > 1 and all(labels) else "elsewhere"

@@ -14,7 +14,7 @@ from ostiary.contracts.errors import BadInput, ContextOverflow, ModelError
 from ostiary.contracts.events import ModelAnswered, Steered, TurnStatus, TurnSuspended
 from ostiary.contracts.model import Answered, ModelCatalogue, ModelClient
 from ostiary.contracts.store import InboxItem, MarkInbox, MarkTurn
-from ostiary.core.agent.asking import Asked, Asking, kept_parts, trim
+from ostiary.core.agent.asking import Asked, Asking, trim
 from ostiary.core.agent.blocks import NOTHING, Blocks
 from ostiary.core.agent.context import Prompts, offered_tools
 from ostiary.core.agent.ending import Ending
@@ -22,6 +22,7 @@ from ostiary.core.agent.job import Batch, Job, Outgoing, RunRules, begin, is_one
 from ostiary.core.agent.leaks import neutralised
 from ostiary.core.agent.shaping import shape_reply
 from ostiary.core.agent.tool_calls import SKIPPED, Plan, ToolCalls, failure
+from ostiary.core.policy.secrets import Guard
 from ostiary.core.routing.reply_tags import read_reply_tag
 from ostiary.core.sessions.pen import Sessions
 
@@ -45,6 +46,7 @@ class Runner:
         clock: Clock,
         outgoing: Outgoing,
         rules: Callable[[], RunRules],
+        guard: Guard | None = None,
     ) -> None:
         self._sessions = sessions
         self._calls = calls
@@ -53,7 +55,14 @@ class Runner:
         self._outgoing = outgoing
         self._blocks = blocks = Blocks(sessions=sessions, outgoing=outgoing, clock=clock)
         self._asking = Asking(
-            sessions=sessions, model=model, catalogue=catalogue, prompts=prompts, blocks=blocks, clock=clock, rules=rules
+            sessions=sessions,
+            model=model,
+            catalogue=catalogue,
+            prompts=prompts,
+            blocks=blocks,
+            clock=clock,
+            rules=rules,
+            guard=guard,
         )
         self._ending = Ending(sessions=sessions, blocks=blocks, approvals=calls.approvals, redact=calls.redact)
         self.end_early = self._ending.end_early
@@ -159,7 +168,7 @@ class Runner:
             turn = pen.session.turn
             if turn is None or turn.id != job.turn:
                 return True
-            parts = kept_parts(answered, asked, turn.id)
+            parts = self._asking.kept_parts(answered, asked, turn.id)
             parts = neutralised(parts, asked.label, pen.session.messages)
             pen.add(
                 ModelAnswered(

@@ -1,7 +1,7 @@
 """Untrusted text as the model reads it: between marks that say where it came from, and that it cannot forge.
 
 The marks carry a code made from the text itself, so the same history always reads the same (prompt caches hit) and a text
-that contains its own closing mark would have to know its own digest.
+that contains its own closing mark is given another.
 """
 
 import hashlib
@@ -44,7 +44,10 @@ def _is_outside(label: Label) -> bool:
 
 
 def marks(text: str, label: Label) -> str:
-    code = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    code = digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    # Whoever found by trial a text that holds its own mark gets another one.
+    while f"[end {(code := code[:8])}]" in text:
+        digest = code = hashlib.sha256(digest.encode()).hexdigest()
     sources = ", ".join(_plain(source) for source in label.sources[:_SOURCES]) or "outside"
     return f"[data {code} from {sources}]\n{text}\n[end {code}]"
 
