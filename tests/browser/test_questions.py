@@ -122,7 +122,7 @@ async def test_like_questions_stand_together_and_take_one_answer(desk: Watched) 
     card = desk.page.locator(CARD)
     await expect(card).to_have_count(1)
     await expect(card).to_contain_text("3 like this")
-    await expect(card.locator(".asked pre")).to_have_count(3)
+    await expect(card.locator(".asked-all pre")).to_have_count(3)
     await card.get_by_role("button", name="Allow all 3 once").click()
     await desk.answer("That is all there is to it.")
     assert [row["answer"] for row in desk.gateway.house.answers] == ["allowed"] * 3
@@ -155,6 +155,14 @@ async def test_what_cannot_be_seen_is_written_out_and_html_stays_text(desk: Watc
     await expect(block.locator("mark")).to_have_text("\\u{202E}")
     await expect(block).to_contain_text("<img src=x onerror=alert(1)>")
     assert await desk.page.locator(".question img").count() == 0
+
+
+async def test_a_text_that_does_not_fit_says_so(desk: Watched) -> None:
+    await ask(desk, "\n".join(f"echo {number}" for number in range(60)))
+    await expect(desk.page.locator(".more-text")).to_have_text("63 lines: scroll to read all of it")
+    last = desk.page.locator(".question pre")
+    await last.evaluate("box => box.scrollTo(0, box.scrollHeight)")
+    await expect(last).to_contain_text("echo 59")
 
 
 async def test_a_tainted_question_names_where_the_text_came_from_and_offers_no_wider_yes(desk: Watched) -> None:

@@ -6,16 +6,18 @@ import { Badge, ErrorNote, Page, Spinner } from "../parts/basics.js";
 import { Styles } from "./styles.js";
 
 const OUTCOMES = {
-  allow: ["good", "check", "It runs"],
-  ask: ["warn", "hand", "A person is asked"],
-  deny: ["bad", "lock", "It is refused"],
-  pass: ["", "none", "Nothing against it"],
+  allow: ["good", "check", "It runs", "allows"],
+  ask: ["warn", "hand", "A person is asked", "asks"],
+  deny: ["bad", "lock", "It is refused", "refuses"],
+  pass: ["", "none", "Nothing against it", ""],
 };
 const LAYERS = {
   profile: "the tools this posture has at all",
+  "provider profile": "the tools of this provider’s models",
   provider: "what this provider’s models get",
   tools: "allowed and denied everywhere",
   agent: "this agent’s own lists",
+  "agent provider": "this agent with this provider",
   group: "what holds in this group",
   sender: "what holds for this person",
   role: "what this role may do",
@@ -37,12 +39,12 @@ const Verdict = ({ told }) => {
         <div><h2>${words}</h2><p class="muted"><code>${told.tool}</code> by ${told.who} (${told.role}) on ${told.channel}${told.visible ? "" : "; the model is not shown this tool"}</p></div></header>
       <ol class="chain">
         ${told.steps.map((step, i) => {
-          const [of, sign, said] = OUTCOMES[step.outcome] ?? OUTCOMES.pass;
+          const [of, sign, , said] = OUTCOMES[step.outcome] ?? OUTCOMES.pass;
           return html`<li key=${i} class=${cls(of, step.decides && "decides")} aria-current=${step.decides ? "step" : undefined}>
             <span class="chain-mark"><${Icon} name=${step.outcome === "pass" ? "none" : sign} size=${13} /></span>
             <div><strong>${step.layer}</strong> <small class="muted">${LAYERS[step.layer] ?? ""}</small>
               ${step.reason && html`<p>${step.reason}</p>`}</div>
-            ${step.decides ? html`<${Badge} kind=${of}>decides: ${step.outcome}<//>` : html`<small class="muted">${step.outcome === "pass" ? "" : said.toLowerCase()}</small>`}
+            ${step.decides ? html`<${Badge} kind=${of}>decides: ${step.outcome}<//>` : html`<small class="muted">${said}</small>`}
           </li>`;
         })}
       </ol>

@@ -10,6 +10,6 @@ export const Chip = ({ className = "" }) => {
   if (!view && !count) return null;
   const { word, kind } = stateOf(view);
   const label = [word && `The house is ${word}`, count && `${count} ${count === 1 ? "question waits" : "questions wait"}`].filter(Boolean).join("; ");
-  return html`<a class=${cls("house-chip", className, count > 0 && "asks")} href=${link(count ? "approvals" : "control")} title=${label} aria-label=${label}>
+  return html`<a class=${cls("house-chip", className, count > 0 ? "asks" : kind)} href=${link(count ? "approvals" : "control")} title=${label} aria-label=${label}>
     <i class=${cls("dot", count ? "warn" : kind)}></i>${count > 0 ? html`<b>${count}</b>` : html`<span>${word}</span>`}</a>`;
 };

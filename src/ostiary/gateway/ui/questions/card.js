@@ -34,12 +34,21 @@ const TimeLeft = ({ from, until }) => {
     ${left < 60 && html`<small aria-hidden="true">${Math.ceil(left)} s</small>`}</span>`;
 };
 
-/** The whole text; one that is longer than its box says so. */
-const Whole = ({ text, label }) => {
-  const ref = useRef();
+/** Every text whole, in a box that scrolls; what does not fit is said, so that nobody answers half of it. */
+const Texts = ({ rows }) => {
+  const box = useRef();
   const [isLong, setLong] = useState(false);
-  useEffect(() => setLong(ref.current.scrollHeight > ref.current.clientHeight + 4), [text]);
-  return html`<div class="asked"><pre ref=${ref} tabindex="0" aria-label=${label}><${Shown} text=${text} /></pre>${isLong && html`<small class="muted">${text.split("\n").length} lines; scroll to read all of it</small>`}</div>`;
+  useEffect(() => {
+    const all = [box.current, ...box.current.querySelectorAll("pre")];
+    const measure = () => setLong(all.some((each) => each.scrollHeight > each.clientHeight + 4));
+    const watcher = new ResizeObserver(measure);
+    watcher.observe(box.current);
+    return () => watcher.disconnect();
+  }, []);
+  const lines = rows.reduce((sum, row) => sum + row.text.split("\n").length, 0);
+  return html`
+    <div class="asked-all" ref=${box} tabindex=${isLong ? 0 : undefined}>${rows.map((row) => html`<pre key=${row.id} tabindex="0" aria-label=${`What ${row.tool} would be given`}><${Shown} text=${row.text} /></pre>`)}</div>
+    ${isLong && html`<p class="more-text"><${Icon} name="down" size=${13} /> ${rows.length > 1 ? `${rows.length} calls, ` : ""}${lines} lines: scroll to read all of it</p>`}`;
 };
 
 const Why = ({ row }) => {
@@ -100,7 +109,7 @@ export const Card = ({ rows, place = null }) => {
   return html`
     <section class=${cls("question", first.layers.includes("taint") && "tainted")} tabindex="0" role="group" aria-label=${`${askedFor(first.tool, many)} Press y to allow once, n to refuse.`} data-armed=${isArmed} onKeyDown=${press}>
       <header><h3>${askedFor(first.tool, many)}</h3>${many > 1 && html`<${Badge} kind="warn">${many} like this<//>`}${place}<${TimeLeft} from=${first.askedAt} until=${deadline} /></header>
-      <div class="asked-all">${rows.map((row) => html`<${Whole} key=${row.id} text=${row.text} label=${`What ${row.tool} would be given`} />`)}</div>
+      <${Texts} rows=${rows} />
       <${Why} row=${first} />
       ${mayAnswer
         ? html`<footer>
