@@ -23,7 +23,7 @@ def context(role: str = OWNER, session: SessionKey = SESSION) -> ToolContext:
     return ToolContext(principal=principal, session=session, turn="turn_1", call_key="turn_1:1:call_1")
 
 
-STRANGER = context(EXTERNAL)
+STRANGER = context(EXTERNAL, SessionKey("main", "telegram:5"))
 
 
 class Host:
@@ -64,13 +64,15 @@ def large_workspace() -> MemoryDocuments:
     documents.put("_workspace", "big.md", "".join(f"line {number} é日本😀\n" for number in range(5000)))
     documents.put("_workspace", "wide.md", "w" * 100_000)
     documents.put("_workspace", "image.png", b"\x89PNG\x00\x00")
+    documents.put("_workspace", "cat.png", b"\x89PNG\r\n\x1a\n" + b"0" * 20)
     own = Label(trust=Trust.OWNER)
     for number in range(600):
         documents.put("_workspace", f"many/file-with-a-long-name-{number}.md", f"entry {number}\n", label=own)
     return documents
 
 
-def shipped_tools(documents: MemoryDocuments) -> dict[str, Tool]:
+def still_tools(documents: MemoryDocuments) -> dict[str, Tool]:
+    """Those that need nothing that runs."""
     host = Host()
     register_files(host, documents=documents, folder_of=folder_of, max_bytes=LIMIT)  # type: ignore[arg-type]
     register_writing(host, documents=documents, folder_of=folder_of, clock=ManualClock())  # type: ignore[arg-type]

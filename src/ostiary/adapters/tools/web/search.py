@@ -70,6 +70,8 @@ class WebSearch:
         query = " ".join(fields.text(arguments, "query").split())
         if not query or len(query) > _LONGEST_QUERY:
             raise ToolError(f"query must have from 1 to {_LONGEST_QUERY} characters.")
+        if any("\ud800" <= character <= "\udfff" for character in query):
+            raise ToolError("query holds half a character (a lone surrogate).")
         count = fields.whole(arguments, "count", self._settings.max_results, least=1, most=_MOST)
         provider = self._provider()
         key = (provider.name, query, str(count))
