@@ -45,8 +45,11 @@ _EXAMPLES: Mapping[str, Sequence[tuple[str, Mapping[str, str]]]] = {
     "write": (("Save a note todo.md: buy milk", {"path": "todo.md", "content": "buy milk"}),),
     # One command does both: a model this small is asked for one call at a time.
     "exec": (
-        ("Write a program sum.py that prints 1+2 and run it", {"command": "echo 'print(1+2)' > sum.py && python3 sum.py"}),
-        ("Run main.py", {"command": "python3 main.py"}),
+        (
+            "Write a program three.py that prints three and run it",
+            {"command": "echo 'print(\"three\")' > three.py && python3 three.py"},
+        ),
+        ("Make a small script hi.sh that says hi, then run it", {"command": "echo 'echo hi' > hi.sh && sh hi.sh"}),
     ),
 }
 _FAMILIES = (
