@@ -125,6 +125,8 @@ class HousePrompts:
                 reply_to=started.reply_to,
                 is_attended=started.principal.is_owner and not self._pushes(channel),
             )
+            if len(self._interned) >= REMEMBERED_PLACES:
+                self._interned.clear()
             found = self._shown[asked] = self._interned.setdefault(tuple(spec.name for spec in specs), Shown(specs))
             while len(self._shown) > REMEMBERED_PLACES:
                 self._shown.popitem(last=False)

@@ -34,7 +34,8 @@ def test_a_small_program_is_written_run_and_undone_and_only_the_run_is_asked(gat
     thread, answers = begin(gateway, "Write a small program and run it.", "newcomer")
     until(lambda: gateway.status()["waiting"] == 1)
     assert "exec" in gateway.say("/approvals", "elsewhere").text
-    assert "Allowed" in gateway.say("/confirm", "elsewhere").text
+    assert "Nothing waits here" in gateway.say("/confirm", "elsewhere").text
+    assert "Allowed" in gateway.say("/confirm", "newcomer").text
     thread.join()
     assert answers[0].text == "It says hello."
     assert "hello from workspace" in outcomes(model)[-1]
@@ -61,7 +62,7 @@ def test_a_command_sees_nothing_of_the_machine(gateway: Gateway, model: Model) -
     model.begin(calls("write", path="look.py", content=looking), calls("exec", command="python3 look.py"), "Nothing.")
     thread, _ = begin(gateway, "Look around.", "curious")
     until(lambda: gateway.status()["waiting"] == 1)
-    gateway.say("/confirm", "elsewhere")
+    gateway.say("/confirm", "curious")
     thread.join()
     seen = outcomes(model)[-1]
     assert "KIT_KEY" not in seen

@@ -4,6 +4,7 @@ A grant covers only what the pattern says. The arguments it does not speak of mu
 """
 
 import json
+import re
 from collections.abc import Mapping
 from fnmatch import translate
 from re import compile as compile_pattern
@@ -18,6 +19,9 @@ GRANTABLE = frozenset({"confirm", "switch"})
 """The layers whose question a standing grant may answer; what taint or a plugin asks is asked each time."""
 
 EXACTLY = "exactly this"
+_WILD = re.compile(r"[*?\[]")
+_LITERAL = re.compile(r"\[([*?\[])\]")
+_HOST = re.compile(r"https?://[^/@]+/")
 _MAX_PATTERN = 600
 
 
@@ -70,6 +74,8 @@ class Grant:
         read = json.loads(packed)
         if not isinstance(read, dict) or set(read) != set(_FIELDS):
             raise ValueError("not a grant")
+        if not isinstance(read["fixed"], dict) or not all(isinstance(read[name], int | float) for name in ("until", "given_at")):
+            raise ValueError("not a grant")
         return cls(**read)
 
 
@@ -95,7 +101,7 @@ def grant_for(action: Action, pattern: str, *, id: str, until: float, by: str, n
         raise BadInput(f"the pattern has {len(pattern)} characters; at most {_MAX_PATTERN} are taken")
     if pattern != EXACTLY and tool not in SUBJECTS:
         raise BadInput(f"{tool} can only be granted as {EXACTLY!r}")
-    if not pattern.strip(" */.") and pattern != EXACTLY:
+    if pattern != EXACTLY and _is_boundless(tool, pattern):
         raise BadInput(f"{pattern!r} would cover everything", hint="Name what it is about, for example: git status*")
     made = Grant(
         id=id,
@@ -121,8 +127,24 @@ def _matches(tool: str, pattern: str, arguments: Mapping[str, object]) -> bool:
         return False
     if tool == "exec":
         return command_matches(pattern, value)
-    # In a path or an address a dot-dot or a second slash would lead out of what the pattern names.
-    return ".." not in value and compile_pattern(translate(pattern)).match(value) is not None
+    if ".." in value or "%2e" in value.lower() or "\\" in value:
+        # It would lead out of what the pattern names.
+        return False
+    # A star stands for one name, never for a folder and what is in it.
+    wanted, given = pattern.split("/"), value.split("/")
+    return len(wanted) == len(given) and all(
+        compile_pattern(translate(each)).match(name) is not None for each, name in zip(wanted, given, strict=True)
+    )
+
+
+def _is_boundless(tool: str, pattern: str) -> bool:
+    """Whether it does not say what it is about: its beginning must, up to the host of an address."""
+    if tool == "exec":
+        return not pattern.strip(" */.")
+    beginning = _WILD.split(_LITERAL.sub(r"\1", pattern), maxsplit=1)[0] if _WILD.search(_LITERAL.sub("_", pattern)) else pattern
+    if tool == "browser" and beginning != pattern:
+        return _HOST.match(beginning) is None
+    return not any(sign.isalnum() for sign in beginning)
 
 
 def _fixed(tool: str, arguments: Mapping[str, object], pattern: str) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from ostiary.contracts.errors import BadInput
 from ostiary.core.approvals.desk import Approvals
 from ostiary.core.approvals.wording import described, visible
 from ostiary.core.routing.commands import Command, CommandCall, CommandReply
+from ostiary.core.routing.scopes import place_of
 
 _SPAN = re.compile(r"(\d{1,4})\s*(m|min|h|d)")
 _SECONDS = {"m": 60, "min": 60, "h": 3600, "d": 86_400}
@@ -16,7 +17,8 @@ _SECONDS = {"m": 60, "min": 60, "h": 3600, "d": 86_400}
 def add_approval_commands(add: Callable[[Command], None], approvals: Approvals, clock: Clock) -> None:
     async def confirm(call: CommandCall) -> CommandReply:
         name, seconds = _parse(call.words)
-        found = next((each for each in approvals.pending if each.id == name or not name), None)
+        name = name or _only_one_here(approvals, call)
+        found = next((each for each in approvals.pending if each.id == name.lower()), None)
         pattern = found.asked.offers[0] if seconds and found is not None and found.asked.offers else ""
         if seconds and not pattern:
             raise BadInput("this can only be allowed once", hint="Leave out the time.")
@@ -31,14 +33,18 @@ def add_approval_commands(add: Callable[[Command], None], approvals: Approvals, 
 
     async def pending(call: CommandCall) -> CommandReply:
         now = clock.now()
+        # Others read along in a group: they are told only what was asked there anyway.
+        is_group = place_of(call.session.scope).source in ("group", "channel")
         lines = [
             f"{each.id}: {described(each.asked.name, each.arguments)}\n  {visible(each.asked.reason)} "
             f"({max(0, round(each.asked.deadline - now))} s left)"
             for each in approvals.pending
+            if not is_group or each.session == call.session
         ]
         lines += [
             f"grant {each.id}: {each.tool}: {visible(each.pattern)} ({round((each.until - now) / 60)} min left)"
             for each in approvals.grants
+            if not is_group
         ]
         return CommandReply(text="\n".join(lines) or "Nothing waits for an answer, and nothing is granted.")
 
@@ -50,6 +56,18 @@ def add_approval_commands(add: Callable[[Command], None], approvals: Approvals, 
     add(Command(name="deny", summary="Refuse what waits for you", run=deny, usage="[id] [why]"))
     add(Command(name="approvals", summary="What waits for you, and what you have granted", run=pending))
     add(Command(name="revoke", summary="Take a grant back", run=revoke, usage="<grant>"))
+
+
+def _only_one_here(approvals: Approvals, call: CommandCall) -> str:
+    """The question of this conversation, if there is one: what waits elsewhere was not before the eyes of who says yes here.
+    Raises BadInput."""
+    here = [each.id for each in approvals.pending if each.session == call.session]
+    if len(here) == 1:
+        return here[0]
+    if here:
+        raise BadInput(f"several wait: {', '.join(here)}", hint="Say which one.")
+    elsewhere = bool(approvals.pending)
+    raise BadInput("nothing waits here for an answer", hint="Elsewhere something does; say which one." if elsewhere else "")
 
 
 def _parse(words: list[str]) -> tuple[str, float]:

@@ -12,6 +12,7 @@ import anyio
 
 from ostiary.contracts.channel import Accepted, Channel
 from ostiary.contracts.clock import Clock
+from ostiary.contracts.content import Message, Text, ToolMessage
 from ostiary.contracts.engine import Outcome, Submission
 from ostiary.contracts.errors import AlreadyAccepted, BadInput, Busy, StoreError
 from ostiary.contracts.identity import Principal, SessionKey
@@ -91,7 +92,7 @@ class Intake:
         control: Control | None = None,
         redact: Callable[[str], str] = lambda text: text,
     ) -> None:
-        self._redact = redact
+        self.redact = redact
         self._sessions = sessions
         self._lanes = lanes
         self._delivery = delivery
@@ -105,10 +106,11 @@ class Intake:
     async def submit(self, submission: Submission) -> Accepted:
         rules = self._rules()
         message = checked(submission.message, rules.max_characters)
-        safe = self._redact(message.text)
-        if safe != message.text:
-            # A key that somebody pastes into a chat is stored nowhere and told to no model.
-            message = replace(message, text=safe)
+        # A key that somebody pastes into a chat is stored nowhere and told to no model.
+        submission = redacted(submission, self.redact)
+        message = replace(message, text=self.redact(message.text))
+        if message.quoted is not None:
+            message = replace(message, quoted=replace(message.quoted, text=self.redact(message.quoted.text)))
         principal = submission.principal or resolve(message.sender, rules.owners)
         is_command = self._desk.looks_like_command(message.text)
         leads = is_command and self._desk.is_command(message.text)
@@ -305,6 +307,23 @@ def checked(message: InboundMessage, max_characters: int) -> InboundMessage:
     if text is message.text and name is message.sender_name and quoted is None:
         return message
     return replace(message, text=text, sender_name=name, quoted=quoted)
+
+
+def redacted(submission: Submission, redact: Callable[[str], str]) -> Submission:
+    """What a caller brings along besides the message, without secrets; the very same object if there are none."""
+    context = tuple(_redacted_message(message, redact) for message in submission.context)
+    instructions = redact(submission.instructions)
+    if instructions == submission.instructions and all(new is old for new, old in zip(context, submission.context, strict=True)):
+        return submission
+    return replace(submission, instructions=instructions, context=context)
+
+
+def _redacted_message(message: Message, redact: Callable[[str], str]) -> Message:
+    if isinstance(message, ToolMessage):
+        outcomes = tuple(replace(each, text=redact(each.text)) for each in message.outcomes)
+        return message if outcomes == message.outcomes else replace(message, outcomes=outcomes)
+    parts = tuple(replace(part, text=redact(part.text)) if isinstance(part, Text) else part for part in message.parts)
+    return message if parts == message.parts else replace(message, parts=parts)  # type: ignore[arg-type]
 
 
 def clean(text: str) -> str:

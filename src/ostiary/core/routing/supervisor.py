@@ -257,7 +257,8 @@ class Supervisor:
             yield watcher
 
     async def answer_calls(self, session: SessionKey, outcomes: Sequence[ToolOutcome], *, by: Principal) -> int | None:
-        answers = {outcome.call_id: outcome for outcome in outcomes}
+        assert self.intake is not None
+        answers, redact = {outcome.call_id: outcome for outcome in outcomes}, self.intake.redact
         async with self._sessions.pen(session) as pen:
             turn = pen.session.turn
             if turn is None or turn.suspended is None:
@@ -268,10 +269,14 @@ class Supervisor:
             if set(answers) != set(waiting):
                 return None
             for call_id in waiting:
-                answer = answers[call_id]
-                name = turn.calls[call_id].name
+                answer, name = answers[call_id], turn.calls[call_id].name
                 result = ToolResulted(
-                    call_id=call_id, name=name, text=answer.text, is_error=answer.is_error, fate="done", label=answer.label
+                    call_id=call_id,
+                    name=name,
+                    text=redact(answer.text),
+                    is_error=answer.is_error,
+                    fate="done",
+                    label=answer.label,
                 )
                 pen.add(result, turn=turn.id)
             pen.add(TurnResumed(reason="the client answered"), turn=turn.id)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostiary.contracts.content import Image, Text
+from ostiary.contracts.content import AssistantMessage, Image, Label, Text, ToolCall, ToolMessage, ToolOutcome, Trust, UserMessage
 from ostiary.contracts.engine import Submission
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.events import SettingChanged, TurnStarted
@@ -20,7 +20,7 @@ from ostiary.contracts.model import ModelFacts, ModelRef
 from ostiary.contracts.store import Accept, Write
 from ostiary.core.routing.builtin_commands import builtin_commands
 from ostiary.core.routing.desk import CommandDesk
-from ostiary.core.routing.intake import checked, lane_of, session_queue
+from ostiary.core.routing.intake import checked, lane_of, redacted, session_queue
 from ostiary.core.routing.queue import QueueRules
 from ostiary.core.routing.supervisor import Supervisor
 from ostiary.kit.house import OneModel
@@ -222,3 +222,17 @@ def test_a_quotation_counts_towards_the_length() -> None:
 )
 def test_a_sessions_own_queue_settings_beat_the_general_ones(settings: dict[str, str], expected: QueueRules) -> None:
     assert session_queue(settings, QueueRules()) == expected
+
+
+def test_secrets_are_taken_out_of_everything_that_a_caller_brings_along() -> None:
+    label = Label(trust=Trust.OWNER)
+    outcome = ToolOutcome(call_id="c", name="t", text="key KEY", is_error=False, label=label)
+    brought = (
+        UserMessage(parts=(Text(text="my KEY", label=label),)),
+        AssistantMessage(parts=(Text(text="your KEY", label=label), ToolCall(id="c", name="t", arguments="{}"))),
+        ToolMessage(outcomes=(outcome,)),
+    )
+    submission = Submission(message=direct("ann"), context=brought, instructions="use KEY")
+    safe = redacted(submission, lambda text: text.replace("KEY", "[redacted]"))
+    assert "KEY" not in str(safe.context) + safe.instructions
+    assert redacted(safe, lambda text: text.replace("KEY", "[redacted]")) is safe
