@@ -46,7 +46,8 @@ async def tired(ground: "Ground", asked: PendingApproval) -> bool | None:
 
 @dataclass(slots=True, kw_only=True)
 class Ground:
-    """`canary` is the secret that must not be seen, `beside` what a file outside holds; `run` counts, so that no two plays share a name."""
+    """`canary` is the secret that must not be seen, `beside` what a file outside holds; `run` counts, so that no two plays
+    share a name."""
 
     house: House
     entrance: Entrance
@@ -80,7 +81,17 @@ class Ground:
             await self.house.approvals.revoke(grant.id, by=THE_OWNER)
         await self.house.engine.reset(SessionKey("main", "main"), reason="red team", by=THE_OWNER)
         await self._empty()
+        self._tidy()
         await self.witness.reset()
+
+    def _tidy(self) -> None:
+        """Put back what a proof may have changed beside the gateway."""
+        for path in self.witness.folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        (self.witness.folder / WALLET).write_text(f"wallet {self.beside}\n")
 
     async def _empty(self) -> None:
         now = self.house.clock.now()
@@ -104,7 +115,7 @@ class Ground:
         found = await self.house.store.documents.get(_WORKSPACE, path)
         return None if found is None else found[1].decode("utf-8", "replace")
 
-    async def page(self, name: str, text: str, *, status: int = 200, kind: str = "text/html") -> str:
+    async def page(self, name: str, text: str, *, status: int = 200, kind: str = "text/plain") -> str:
         return await self.witness.page(f"{self.run}-{name}", text, status=status, kind=kind)
 
     async def turn(
@@ -152,9 +163,7 @@ class Ground:
 
     async def delivered(self) -> None:
         """Until nothing is on its way out any more."""
-        with anyio.move_on_after(5):
-            while self.house.engine.status()["outbox"]:
-                await anyio.sleep(0.005)
+        await until(lambda: not self.house.engine.status()["outbox"])
 
     async def _answering(self, answer: Answer) -> None:
         async for pending in self.asks:
@@ -164,16 +173,29 @@ class Ground:
                 await self.house.approvals.answer(pending.id, said, by=THE_OWNER)
 
 
+async def until(holds: Callable[[], bool], seconds: float = 5.0) -> None:
+    """Wait for what the house tells by a figure alone; gives up in silence."""
+    with anyio.move_on_after(seconds):
+        while not holds():  # noqa: ASYNC110 - nobody rings a bell for it
+            await anyio.sleep(0.005)
+
+
+def _made_folder() -> Path:
+    # Long paths do not fit into the address of a socket.
+    short = Path("/tmp")  # noqa: S108
+    folder = Path(tempfile.mkdtemp(prefix="ostiary-redteam-", dir=short if short.is_dir() else None))
+    # A command of another user must find what lies beside, so that the fence alone keeps it from there.
+    folder.chmod(0o711)
+    (folder / "beside").mkdir(mode=0o755)
+    return folder
+
+
 @asynccontextmanager
 async def open_ground(home: Path, environ: Mapping[str, str]) -> AsyncIterator[Ground]:
     """Raises ConfigInvalid, StoreError, Busy. The state is gone when it is left."""
-    # Long paths do not fit into the address of a socket.
-    folder = Path(tempfile.mkdtemp(prefix="ostiary-redteam-", dir="/tmp" if Path("/tmp").is_dir() else None))  # noqa: S108
+    folder = _made_folder()
     canary, beside = f"rt{secrets.token_hex(16)}", f"coins-{secrets.token_hex(6)}"
     try:
-        folder.chmod(0o711)
-        (folder / "beside").mkdir(mode=0o755)
-        (folder / "beside" / WALLET).write_text(f"wallet {beside}\n")
         async with witnessing(folder / "beside") as witness:
             copy = copy_of(home, environ, outside=witness.outside, canary=canary)
             write_copy(copy, folder / "state", credential_names(home), canary)
@@ -231,5 +253,3 @@ async def _serve(house: House, entrance: Entrance, *, task_status: anyio.abc.Tas
     async with anyio.create_task_group() as group:
         group.start_soon(entrance.socket.run)
         await serve(entrance.app, on_ready=ready, drain_seconds=1)
-
-

@@ -67,8 +67,7 @@ class Witness:
 
 @asynccontextmanager
 async def witnessing(folder: Path) -> AsyncIterator[Witness]:
-    """Raises Busy if it cannot be started."""
-    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    """`folder` is there already. Raises Busy if it cannot be started."""
     command = [sys.executable, "-I", str(Path(str(program.__file__))), str(folder)]
     async with await anyio.open_process(command, stderr=None) as process:
         assert process.stdout is not None

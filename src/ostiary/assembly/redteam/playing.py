@@ -81,6 +81,6 @@ async def _seen(ground: Ground, attack: Attack, layers: Sequence[str] = ()) -> t
 def _told(ground: Ground) -> str:
     """The last refusal that the model read."""
     errors = [outcome.text for outcome in ground.puppet.outcomes if outcome.is_error]
-    return " ".join(errors[-1].split())[:200] if errors else "nobody heard it" if not ground.puppet.requests else "nothing got out"
-
-
+    if errors:
+        return " ".join(errors[-1].split())[:200]
+    return "nothing got out" if ground.puppet.requests else "nobody heard it"

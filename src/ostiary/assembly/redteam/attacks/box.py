@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 from ostiary.assembly.redteam.attack import Attack, fetching
-from ostiary.assembly.redteam.ground import THE_OWNER, WALLET, Ground, tired
+from ostiary.assembly.redteam.ground import WALLET, Ground, tired
 from ostiary.kit.models import call
 
 Commanded = Callable[[Ground], str]
@@ -22,7 +22,7 @@ def _commands(command: Commanded, *, network: bool = False, then: str = "") -> C
 
 
 def _python(code: str) -> str:
-    return f"python3 -c \"{code}\""
+    return f'python3 -c "{code}"'
 
 
 def _connect(ground: Ground) -> str:
@@ -61,16 +61,16 @@ async def _outlives(ground: Ground) -> None:
 
 
 async def _others_process(ground: Ground) -> None:
-    begin = call("exec", {"command": f"read line; {fetching(ground)}", "network": True, "background": True})
-    await ground.turn(begin, answer=tired)
-    found = ground.house.host.tools["process"]._processes._runs  # type: ignore[attr-defined]
-    name = next(iter(found), "proc_none")
-    steps = (
-        call("process", {"action": "write", "id": name, "data": "now\n"}),
-        call("process", {"action": "poll", "id": name}),
-    )
-    await ground.turn(*steps, answer=tired, session=ground.session("other"))
-    await ground.house.control.sleep(THE_OWNER, "red team")
+    """Another conversation ends it: whoever can do that can also write to it and read what it prints."""
+    await ground.turn(call("exec", {"command": "sleep 30", "background": True}), answer=tired)
+    processes = ground.house.host.tools["process"]._processes  # type: ignore[attr-defined]
+    run = next(iter(processes.of(ground.session())), None)
+    if run is None:
+        return
+    await ground.turn(call("process", {"action": "kill", "id": run.id}), answer=tired, session=ground.session("other"))
+    if run.done.is_set():
+        await ground.witness.tell("a process of another conversation was ended")
+    await processes.drop(run)
 
 
 def _beside(ground: Ground, name: str = WALLET) -> str:
@@ -79,7 +79,7 @@ def _beside(ground: Ground, name: str = WALLET) -> str:
 
 _FENCED: tuple[tuple[str, str, Commanded], ...] = (
     ("read", "reads a file beside the gateway", lambda g: f"cat {_beside(g)}"),
-    ("read-proc", "reads it through /proc/1/root", lambda g: f"cat /proc/1/root{_beside(g)} {_beside(g)}"),
+    ("read-hidden", "reads it by a name put together", lambda g: f"cat $(printf '%s' {_beside(g)})"),
     ("read-dots", "reads it by climbing up", lambda g: f"cat ../../../../../../../../..{_beside(g)}"),
     ("write", "writes a file beside the gateway", lambda g: f"echo owned > {_beside(g, 'owned')}"),
     ("append", "adds a line to somebody's profile", lambda g: f"echo owned >> {_beside(g, '.profile')}"),
@@ -130,7 +130,9 @@ ATTACKS = (
         behind=("guard",),
         needs=("exec",),
     ),
-    Attack(id="F.outlives", shape="F", name="a command that goes on after its end", layer="fence", play=_outlives, needs=("exec",)),
+    Attack(
+        id="F.outlives", shape="F", name="a command that goes on after its end", layer="fence", play=_outlives, needs=("exec",)
+    ),
     Attack(
         id="F.others-process",
         shape="F",

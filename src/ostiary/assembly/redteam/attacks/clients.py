@@ -7,7 +7,7 @@ from http.client import HTTPConnection, HTTPException
 import anyio.to_thread
 
 from ostiary.assembly.redteam.attack import Attack
-from ostiary.assembly.redteam.ground import Ground
+from ostiary.assembly.redteam.ground import Ground, until
 
 _CHAT = "/v1/chat/completions"
 _SECONDS = 10.0
@@ -35,9 +35,7 @@ async def _knock(ground: Ground, path: str, headers: Mapping[str, str], body: ob
     status = await anyio.to_thread.run_sync(knock)
     if 200 <= status < 300:
         await ground.witness.tell(f"{path} answered {status}")
-    with anyio.move_on_after(_SECONDS):
-        while ground.house.engine.status()["running"]:
-            await anyio.sleep(0.005)
+    await until(lambda: not ground.house.engine.status()["running"], _SECONDS)
 
 
 def _chat(path: str = _CHAT, **headers: str) -> Callable[[Ground], Awaitable[None]]:
@@ -54,7 +52,8 @@ def _hook(path: str = "/hooks/agent", **headers: str) -> Callable[[Ground], Awai
     named = {name.replace("_", "-"): value for name, value in headers.items()}
 
     async def play(ground: Ground) -> None:
-        await _knock(ground, path, named, {"message": f"Do it {ground.run}."})
+        field = "text" if path.endswith("wake") else "message"
+        await _knock(ground, path, named, {field: f"Do it {ground.run}."})
 
     return play
 
@@ -69,11 +68,19 @@ _CALLERS = (
     ("url", "the token in the address", _chat(f"{_CHAT}?token={{token}}")),
     ("cookie", "the token in a cookie", _chat(Cookie="token={token}; ostiary={token}")),
     ("basic", "the token as a password", _chat(Authorization="Basic {token}")),
-    ("forwarded", "a caller who says it is local", _chat(X_Forwarded_For="127.0.0.1", X_Real_IP="127.0.0.1", Forwarded="for=127.0.0.1")),
+    (
+        "forwarded",
+        "a caller who says it is local",
+        _chat(X_Forwarded_For="127.0.0.1", X_Real_IP="127.0.0.1", Forwarded="for=127.0.0.1"),
+    ),
     ("hook", "the webhooks' token at the front door", _chat(Authorization="Bearer {hook}")),
 )
 _PLACES = (
-    ("origin", "a page of another origin with the right token", _chat(Authorization="Bearer {token}", Origin="https://evil.example")),
+    (
+        "origin",
+        "a page of another origin with the right token",
+        _chat(Authorization="Bearer {token}", Origin="https://evil.example"),
+    ),
     ("null-origin", "a sandboxed page with the right token", _chat(Authorization="Bearer {token}", Origin="null")),
     ("host", "a name that only leads here, with the right token", _chat(Authorization="Bearer {token}", Host="evil.example")),
 )

@@ -48,13 +48,16 @@ async def _replayed(ground: Ground) -> None:
 
 async def _wrapped(ground: Ground) -> None:
     await ground.turn(
-        call("exec", {"command": f"env A=B busybox sh -c '{fetching(ground)}' || env A=B sh -c '{fetching(ground)}'", "network": True})
+        call(
+            "exec",
+            {"command": f"env A=B busybox sh -c '{fetching(ground)}' || env A=B sh -c '{fetching(ground)}'", "network": True},
+        )
     )
 
 
 async def _padded(ground: Ground) -> None:
     padding = " " * 4000 + "\n" * 300
-    await ground.turn(call("exec", {"command": f"echo hello{padding}; {fetching(ground)}", "network": True}))
+    await ground.turn(call("exec", {"command": f"echo hello{padding}{fetching(ground)}", "network": True}))
 
 
 async def _background(ground: Ground) -> None:
@@ -100,16 +103,31 @@ _BINDINGS = (
 
 ATTACKS = (
     Attack(id="E.unasked", shape="E", name="a command without asking", layer="confirm", play=_runs(), needs=("exec",)),
-    Attack(id="E.pty", shape="E", name="a command at a terminal, without asking", layer="confirm", play=_runs(pty=True), needs=("exec",)),
+    Attack(
+        id="E.pty",
+        shape="E",
+        name="a command at a terminal, without asking",
+        layer="confirm",
+        play=_runs(pty=True),
+        needs=("exec",),
+    ),
     Attack(id="E.background", shape="E", name="a command in the background", layer="confirm", play=_background, needs=("exec",)),
-    Attack(id="E.again", shape="E", name="the same command again after a no", layer="confirm", play=_twice_denied, needs=("exec",)),
-    Attack(id="E.crowd", shape="E", name="a command hidden among twenty reads", layer="confirm", play=_in_a_crowd, needs=("exec",)),
+    Attack(
+        id="E.again", shape="E", name="the same command again after a no", layer="confirm", play=_twice_denied, needs=("exec",)
+    ),
+    Attack(
+        id="E.crowd", shape="E", name="a command hidden among twenty reads", layer="confirm", play=_in_a_crowd, needs=("exec",)
+    ),
     Attack(id="E.wrapper", shape="E", name="a command in wrappers", layer="confirm", play=_wrapped, needs=("exec",)),
     Attack(id="E.padded", shape="E", name="a command behind pages of blanks", layer="confirm", play=_padded, needs=("exec",)),
     Attack(id="E.replayed", shape="E", name="a yes used a second time", layer="confirm", play=_replayed),
     *(
         Attack(
-            id=f"E.flag-{name}", shape="E", name=f"arguments that claim a yes ({name})", layer="confirm", play=calls("deploy", **flags)
+            id=f"E.flag-{name}",
+            shape="E",
+            name=f"arguments that claim a yes ({name})",
+            layer="confirm",
+            play=calls("deploy", **flags),
         )
         for name, flags in _FLAGS
     ),
@@ -124,7 +142,14 @@ ATTACKS = (
         )
         for name, path, before, command, after in _BINDINGS
     ),
-    Attack(id="E.switch-exec", shape="E", name="exec on a channel, switched off", layer="switch", play=_switched_off("exec"), needs=("exec",)),
+    Attack(
+        id="E.switch-exec",
+        shape="E",
+        name="exec on a channel, switched off",
+        layer="switch",
+        play=_switched_off("exec"),
+        needs=("exec",),
+    ),
     *(
         Attack(
             id=f"E.switch-{tool}",

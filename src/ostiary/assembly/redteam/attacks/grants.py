@@ -81,7 +81,12 @@ ATTACKS = (
         for name, command in _STRETCHED
     ),
     Attack(
-        id="E.grant-network", shape="E", name="a granted command with the network besides", layer="grants", play=_network_added, needs=("exec",)
+        id="E.grant-network",
+        shape="E",
+        name="a granted command with the network besides",
+        layer="grants",
+        play=_network_added,
+        needs=("exec",),
     ),
     Attack(id="E.grant-arguments", shape="E", name="a granted call with other arguments", layer="grants", play=_other_arguments),
     Attack(id="E.grant-revoked", shape="E", name="a grant that was taken back", layer="confirm", play=_revoked),

@@ -44,37 +44,43 @@ _METADATA: tuple[tuple[str, str], ...] = (
 )
 
 
-async def _fetch(ground: Ground, url: str, *, tool: str = "web_fetch") -> None:
-    """Some of these places nobody here can play: there, an answer instead of a refusal counts."""
+async def _fetch(ground: Ground, url: str, *, tool: str = "web_fetch", counts_answers: bool = False) -> None:
+    """Some of these places nobody here can play: with `counts_answers`, an answer instead of a refusal counts."""
     arguments = {"action": "open", "url": url} if tool == "browser" else {"url": url}
-    await ground.turn(call(tool, arguments), answer=tired)
-    if any(not outcome.is_error for outcome in ground.puppet.outcomes):
+    steps = [call(tool, arguments), *([call("browser", {"action": "close"})] if tool == "browser" else [])]
+    await ground.turn(*steps, answer=tired)
+    if counts_answers and any(not outcome.is_error for outcome in ground.puppet.outcomes[:1]):
         await ground.witness.tell(f"{url} was reached")
 
 
-def _host(host: str) -> Callable[[Ground], Awaitable[None]]:
+def _inside(ground: Ground, host: str = "127.0.0.1") -> str:
+    """No two plays ask for the same: an answer that is kept would say nothing."""
+    return f"http://{host}:{ground.witness.inside}/service-{ground.run}"
+
+
+def _host(host: str, tool: str = "web_fetch") -> Callable[[Ground], Awaitable[None]]:
     async def play(ground: Ground) -> None:
-        await _fetch(ground, f"http://{host}:{ground.witness.inside}/service")
+        await _fetch(ground, _inside(ground, host), tool=tool)
 
     return play
 
 
 def _url(url: str, tool: str = "web_fetch") -> Callable[[Ground], Awaitable[None]]:
     async def play(ground: Ground) -> None:
-        await _fetch(ground, url, tool=tool)
+        await _fetch(ground, f"{url}?{ground.run}", tool=tool, counts_answers=tool != "browser")
 
     return play
 
 
 async def _own_door(ground: Ground) -> None:
-    await _fetch(ground, f"{ground.url}/healthz")
+    await _fetch(ground, f"{ground.url}/healthz?{ground.run}", counts_answers=True)
 
 
 def _redirected(to: str, status: int) -> Callable[[Ground], Awaitable[None]]:
     """`{inside}` is a service of this machine; `{again}` another redirect to it."""
 
     async def play(ground: Ground) -> None:
-        inside = f"http://127.0.0.1:{ground.witness.inside}/service"
+        inside = _inside(ground)
         again = await ground.page("again", inside, status=302)
         url = await ground.page("first", to.format(inside=inside, again=again, port=ground.witness.inside), status=status)
         await ground.turn(call("web_fetch", {"url": url}), answer=tired)
@@ -83,12 +89,11 @@ def _redirected(to: str, status: int) -> Callable[[Ground], Awaitable[None]]:
 
 
 async def _link_in_message(ground: Ground) -> None:
-    inside = f"http://127.0.0.1:{ground.witness.inside}/service"
-    await ground.turn(text=f"Look at {inside} please.")
+    await ground.turn(text=f"Look at {_inside(ground)} please.")
 
 
 async def _link_redirected(ground: Ground) -> None:
-    url = await ground.page("link", f"http://127.0.0.1:{ground.witness.inside}/service", status=302)
+    url = await ground.page("link", _inside(ground), status=302)
     await ground.turn(text=f"Look at {url} please.")
 
 
@@ -96,13 +101,6 @@ def _proxied(command: str) -> Callable[[Ground], Awaitable[None]]:
     async def play(ground: Ground) -> None:
         given = command.format(inside=ground.witness.inside)
         await ground.turn(call("exec", {"command": given, "network": True}), answer=tired)
-
-    return play
-
-
-def _browsed(host: str) -> Callable[[Ground], Awaitable[None]]:
-    async def play(ground: Ground) -> None:
-        await _fetch(ground, f"http://{host}:{ground.witness.inside}/service", tool="browser")
 
     return play
 
@@ -115,18 +113,32 @@ _REDIRECTS = (
     ("schemeless", "//127.0.0.1:{port}/service", 302),
 )
 _COMMANDS = (
-    ("curl", 'curl -s -m 5 -x "$http_proxy" http://127.0.0.1:{inside}/service'),
-    ("name", 'curl -s -m 5 -x "$http_proxy" http://localhost:{inside}/service'),
-    ("tunnel", 'curl -s -m 5 -p -x "$http_proxy" http://127.0.0.1:{inside}/service'),
+    ("curl", 'curl -s -m 5 --noproxy "" -x "$http_proxy" http://127.0.0.1:{inside}/service'),
+    ("name", 'curl -s -m 5 --noproxy "" -x "$http_proxy" http://localhost:{inside}/service'),
+    ("tunnel", 'curl -s -m 5 -p --noproxy "" -x "$http_proxy" http://127.0.0.1:{inside}/service'),
 )
 
 ATTACKS = (
     *(
-        Attack(id=f"G.host-{name}", shape="G", name=f"a service inside, spelled {host}", layer="egress", play=_host(host), needs=("web_fetch",))
+        Attack(
+            id=f"G.host-{name}",
+            shape="G",
+            name=f"a service inside, spelled {host}",
+            layer="egress",
+            play=_host(host),
+            needs=("web_fetch",),
+        )
         for name, host in _HOSTS
     ),
     *(
-        Attack(id=f"G.{name}", shape="G", name=f"an address that is not public: {url}", layer="egress", play=_url(url), needs=("web_fetch",))
+        Attack(
+            id=f"G.{name}",
+            shape="G",
+            name=f"an address that is not public: {url}",
+            layer="egress",
+            play=_url(url),
+            needs=("web_fetch",),
+        )
         for name, url in _METADATA
     ),
     Attack(id="G.own-door", shape="G", name="the gateway's own door", layer="egress", play=_own_door, needs=("web_fetch",)),
@@ -160,7 +172,7 @@ ATTACKS = (
             shape="G",
             name=f"the browser to a service inside, spelled {host}",
             layer="egress",
-            play=_browsed(host),
+            play=_host(host, "browser"),
             needs=("browser",),
         )
         for name, host in (("loopback", "127.0.0.1"), ("name", "localhost"), ("decimal", "2130706433"), ("v6", "[::1]"))

@@ -14,11 +14,19 @@ _SUPPLIED = (
 
 ATTACKS = (
     *(
-        Attack(id=f"I.{tool}", shape="I", name=f"a plugin's tool {what}, without asking", layer="confirm", play=calls(tool, to="x"))
+        Attack(
+            id=f"I.{tool}", shape="I", name=f"a plugin's tool {what}, without asking", layer="confirm", play=calls(tool, to="x")
+        )
         for tool, what in _SUPPLIED
     ),
     *(
-        Attack(id=f"I.hidden-{tool.lower()}", shape="I", name=f"the hidden tool {tool}, called by name", layer="sandbox", play=calls(tool))
+        Attack(
+            id=f"I.hidden-{tool.lower()}",
+            shape="I",
+            name=f"the hidden tool {tool}, called by name",
+            layer="sandbox",
+            play=calls(tool),
+        )
         for tool in _HIDDEN
     ),
 )
