@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
+
 from ostiary.adapters.sandbox.syscalls import ARCHITECTURES, NUMBERS
-from ostiary.contracts.sandbox import Command, Exit, Mount, Sandbox, SandboxLimits, SandboxProfile
+from ostiary.contracts.sandbox import Command, Exit, Mount, Process, Sandbox, SandboxLimits, SandboxProfile
 
 SECRET = "the-host-keeps-this-to-itself"
 HERE = ARCHITECTURES[platform.machine()]
@@ -71,6 +73,14 @@ def outside(text: str, *arguments: str, env: Mapping[str, str] | None = None, ap
 
 def last(text: str) -> str:
     return text.splitlines()[-1]
+
+
+async def more(process: Process, after: int) -> tuple[bytes, int]:
+    """The next output, when it is there."""
+    with anyio.fail_after(20):
+        while process.output(after)[1] == after:  # noqa: ASYNC110 - the port has nothing to wait for
+            await anyio.sleep(0.01)
+    return process.output(after)
 
 
 def alive(marker: str) -> list[int]:

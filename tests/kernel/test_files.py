@@ -8,7 +8,7 @@ import pytest
 
 from ostiary.contracts.errors import ToolError
 from ostiary.contracts.sandbox import Command, Mount, SandboxProfile
-from tests.kernel.fence import SECRET, Fence, last, outside
+from tests.kernel.fence import SECRET, Fence, last, more, outside
 
 WAYS = {
     "its path": "print(open(sys.argv[1]).read())",
@@ -172,6 +172,7 @@ async def test_a_racing_command_cannot_lead_the_hand_over_outside(fence: Fence, 
     before = (tmp_path / "folder" / "file").stat().st_uid
     race = Command(argv=("/usr/bin/python3", "-c", RACE, str(tmp_path / "folder")))
     async with fence.sandbox.start(race, fence.profile) as racing:
+        await more(racing, 0)
         said = [await fence.shell("echo ok") for _ in range(8)]
     assert b"swapped" in (await racing.wait()).output
     assert said == ["ok"] * 8

@@ -1,14 +1,17 @@
 """When a run has ended, nothing of it is left: whatever it started, and however it ended."""
 
+import os
+import sys
 from dataclasses import replace
+from pathlib import Path
 from uuid import uuid4
 
 import anyio
 import pytest
 
 from ostiary.contracts.errors import ToolError
-from ostiary.contracts.sandbox import Command, Process
-from tests.kernel.fence import SMALL, Fence, alive
+from ostiary.contracts.sandbox import Command
+from tests.kernel.fence import SMALL, Fence, alive, more
 
 STAY = {
     "in the background": "sh -c 'sleep 60; : {marker}' &",
@@ -79,7 +82,7 @@ async def test_leaving_the_context_ends_the_process(fence: Fence) -> None:
     async with fence.sandbox.start(
         Command(argv=("/bin/sh", "-c", f"echo begun; sleep 60; : {marker}")), fence.profile
     ) as process:
-        await _until(process, 0)
+        await more(process, 0)
         assert alive(marker)
     assert alive(marker) == []
     assert (await process.wait()).signal in (9, 15)
@@ -107,17 +110,10 @@ async def test_a_terminal_can_be_typed_into(fence: Fence) -> None:
 async def test_output_is_read_from_where_it_was_left(fence: Fence) -> None:
     async with fence.sandbox.start(Command(argv=("/bin/cat",)), fence.profile) as process:
         await process.write(b"one\n")
-        first, offset = await _until(process, 0)
+        first, offset = await more(process, 0)
         await process.write(b"two\n")
-        second, _ = await _until(process, offset)
+        second, _ = await more(process, offset)
     assert (first, second) == (b"one\n", b"two\n")
-
-
-async def _until(process: Process, after: int) -> tuple[bytes, int]:
-    with anyio.fail_after(10):
-        while process.output(after)[1] == after:  # noqa: ASYNC110 - the port has nothing to wait for
-            await anyio.sleep(0.01)
-    return process.output(after)
 
 
 async def test_nothing_of_one_run_is_seen_by_the_next(fence: Fence) -> None:
@@ -133,7 +129,38 @@ async def test_nothing_of_one_run_is_seen_by_the_next(fence: Fence) -> None:
 async def test_two_runs_at_once_do_not_see_each_other(fence: Fence) -> None:
     first = Command(argv=("/bin/sh", "-c", "touch /tmp/first; echo begun; exec sleep 60"))
     async with fence.sandbox.start(first, fence.profile) as process:
-        await _until(process, 0)
+        await more(process, 0)
         said = await fence.shell("ls /tmp; cat /proc/[0-9]*/comm")
     assert "first" not in said
     assert "sleep" not in said
+
+
+GATEWAY = """
+import sys
+from pathlib import Path
+import anyio
+from ostiary.adapters.sandbox.bubblewrap import Bubblewrap
+from ostiary.contracts.sandbox import Command, Mount, SandboxProfile
+async def main(state, workspace, marker, served):
+    profile = SandboxProfile(mounts=(Mount(source=workspace, target='/workspace', writable=True),), workdir='/workspace')
+    text = f"trap '' TERM; setsid sh -c 'sleep 60; : {marker}' & echo begun; sleep 60; : {marker}"
+    sandbox = Bubblewrap(state=Path(state), fork_server=served == 'True')
+    await sandbox.run(Command(argv=('/bin/sh', '-c', text)), profile, on_output=lambda data: print(data, flush=True))
+anyio.run(main, *sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("served", [True, False])
+async def test_when_the_gateway_is_killed_nothing_stays(served: bool, tmp_path: Path) -> None:
+    marker = uuid4().hex
+    (tmp_path / "w").mkdir()
+    command = [sys.executable, "-c", GATEWAY, str(tmp_path / "state"), str(tmp_path / "w"), marker, str(served)]
+    async with await anyio.open_process(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) as gateway:
+        assert gateway.stdout is not None
+        with anyio.fail_after(60):
+            assert b"begun" in await gateway.stdout.receive()
+        assert len(alive(marker)) > 1
+        gateway.kill()
+    with anyio.fail_after(20):
+        while alive(marker):  # noqa: ASYNC110 - nobody is left to tell
+            await anyio.sleep(0.02)

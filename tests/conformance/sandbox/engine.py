@@ -52,7 +52,7 @@ def fenced(flags: set[str], options: dict[str, list[str]], command: list[str]) -
     for each in options["--env"]:
         name, given, value = each.partition("=")
         made += ["--setenv", name, value if given else os.environ[name]]
-    made += ["--remount-ro", "/"] if "--read-only" in flags else []
+    made += ["--remount-ro", "/dev", "--remount-ro", "/"] if "--read-only" in flags else []
     made += ["--chdir", options["--workdir"][0], "--seccomp", str(filter_fd()), "--"]
     return [*made, *(["setsid", "--ctty", "--wait"] if "--tty" in flags else []), *command]
 
@@ -81,7 +81,7 @@ def filter_fd() -> int:
 def run(words: list[str]) -> int:
     flags, options, command = parse(words)
     container = STATE / options["--name"][0]
-    child = subprocess.Popen(fenced(flags, options, command), close_fds=False)
+    child = subprocess.Popen(fenced(flags, options, command), close_fds=False, env={"PATH": "/usr/bin:/bin"})
     container.write_text(str(child.pid))
     code = child.wait()
     container.unlink(missing_ok=True)

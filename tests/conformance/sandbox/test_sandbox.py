@@ -4,9 +4,8 @@ import anyio
 import pytest
 
 from ostiary.contracts.errors import ToolError
-from ostiary.contracts.sandbox import Process
 from tests.conformance.sandbox.place import Place
-from tests.kernel.fence import alive
+from tests.kernel.fence import alive, more
 
 
 async def test_it_proves_itself(place: Place) -> None:
@@ -111,9 +110,9 @@ async def test_cancelling_ends_it(place: Place) -> None:
 async def test_a_started_one_can_be_talked_to_and_ended(place: Place) -> None:
     async with place.sandbox.start(place.command("while read word; do echo got $word; done"), place.profile()) as process:
         await process.write(b"one\n")
-        first, offset = await _until(process, 0)
+        first, offset = await more(process, 0)
         await process.write(b"two\n")
-        second, _ = await _until(process, offset)
+        second, _ = await more(process, offset)
         with anyio.fail_after(20):
             await process.end()
         done = await process.wait()
@@ -143,10 +142,3 @@ async def test_several_run_side_by_side(place: Place) -> None:
         for number in range(5):
             group.start_soon(run, number)
     assert sorted(said) == [f"{number}\n".encode() for number in range(5)]
-
-
-async def _until(process: Process, after: int) -> tuple[bytes, int]:
-    with anyio.fail_after(20):
-        while process.output(after)[1] == after:  # noqa: ASYNC110 - the port has nothing to wait for
-            await anyio.sleep(0.01)
-    return process.output(after)

@@ -9,14 +9,15 @@ from tempfile import TemporaryDirectory
 from ostiary.adapters.sandbox.instructions import leaks
 from ostiary.contracts.sandbox import Command, Exit, Mount, SandboxLimits, SandboxProfile
 
-# Shell words alone where possible: each program started would cost a millisecond.
+# Shell words alone where possible: each program started would cost a millisecond. It asks and never writes: where there is no
+# fence it must do no harm.
 _SCRIPT = r"""
 [ -e "$outside" ] && echo "leak: a file outside is there"
 [ "$(cat inside)" = "$word" ] && echo "ok: workspace"
-true > made && echo "ok: writable"
-{ true > /usr/ostiary-canary; } 2>/dev/null && echo "leak: /usr is writable"
-{ true > /ostiary-canary; } 2>/dev/null && echo "leak: / is writable"
-{ echo x > /proc/sys/kernel/hostname; } 2>/dev/null && echo "leak: /proc/sys is writable"
+[ -w . ] && echo "ok: writable"
+for place in / /usr /etc /dev /proc/sys /proc/sys/kernel/hostname /proc/sys/kernel/core_pattern; do
+    [ -w "$place" ] && echo "leak: $place is writable"
+done
 while read -r name value rest; do
     case "$name" in
         CapEff:|CapPrm:|CapBnd:|CapInh:|CapAmb:) [ "$value" = 0000000000000000 ] && caps="$caps." ;;
@@ -30,7 +31,12 @@ while read -r name rest; do
     case "$name" in Inter-*|face|lo:*) ;; *) echo "leak: network interface $name" ;; esac
 done < /proc/net/dev
 for file in /proc/[0-9]*/environ; do
-    case "$( { tr '\0' ' ' < "$file"; } 2>/dev/null)" in *OSTIARY_CANARY*) echo "leak: the host's environment" ;; esac
+    { tr '\0' '\n' < "$file"; } 2>/dev/null | while IFS= read -r line; do
+        case "${line%%=*}" in
+            PATH|HOME|LANG|TERM|TMPDIR|XDG_CACHE_HOME|PWD|OLDPWD|SHLVL|_|HOSTNAME|container|outside|word) ;;
+            *) echo "leak: a variable ${line%%=*}" ;;
+        esac
+    done
 done
 unshare -U true 2>/dev/null && echo "leak: a user namespace"
 echo "ok: done"
