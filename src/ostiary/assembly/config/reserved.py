@@ -10,7 +10,6 @@ from ostiary.assembly.config.parse import Reading
 from ostiary.assembly.config.problems import Path
 
 COMPACTION = "summarising long conversations"
-SANDBOX = "the sandbox and its command tools"
 SUBAGENTS = "sub-agents"
 CHANNELS = "the chat channels"
 PLUGINS = "plugins with settings of their own"
@@ -26,14 +25,12 @@ RESERVED: Mapping[str, str] = {
     "agents.defaults.timeFormat": "times in the prompt",
     "agents.defaults.envelopeTimezone": CHANNELS,
     "agents.defaults.compaction": COMPACTION,
-    "agents.defaults.sandbox.scope": SANDBOX,
     "agents.list.*.workspace": "taking in a folder at setup",
     "agents.list.*.thinkingDefault": PER_AGENT,
     "agents.list.*.identity.emoji": CHANNELS,
     "agents.list.*.identity.theme": PER_AGENT,
     "agents.list.*.identity.avatar": CHANNELS,
     "agents.list.*.groupChat": CHANNELS,
-    "agents.list.*.sandbox.scope": SANDBOX,
     "messages.groupChat": CHANNELS,
     "messages.ackReaction": CHANNELS,
     "messages.ackReactionScope": CHANNELS,
@@ -44,9 +41,8 @@ RESERVED: Mapping[str, str] = {
     "commands.restart": "the command /restart",
     "commands.useAccessGroups": CHANNELS,
     "auth.profiles.*.email": "lists of profiles that show whose they are",
-    "tools.exec": SANDBOX,
-    "tools.fs": SANDBOX,
-    "tools.elevated": SANDBOX,
+    "tools.fs": "file tools that reach beyond the workspace",
+    "tools.elevated": "commands outside the sandbox for named senders",
     "plugins.entries.*.config": PLUGINS,
     "plugins.slots": PLUGINS,
 }
