@@ -74,8 +74,10 @@ def repair(home: Path, environ: Mapping[str, str]) -> list[str]:
 
 
 def standard_checks(environ: Mapping[str, str]) -> tuple[Check, ...]:
-    """What the command line has examined besides the configuration: the store and the embedded model."""
-    return (_store, lambda home: _weights(environ))
+    """What the command line has examined besides the configuration: the store, the audit log, the embedded model, the hands."""
+    from ostiary.assembly.doctor_hands import check_audit, check_hands
+
+    return (_store, check_audit, lambda home: _weights(environ), lambda home: check_hands(home, environ))
 
 
 def _store(home: Path) -> Iterator[Finding]:
@@ -168,7 +170,7 @@ def _disk(home: Path) -> Iterator[Finding]:
 def _configuration(home: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
     path = config_path(home, environ)
     try:
-        loaded = _read_only(path, environ)
+        loaded = read_only(path, environ)
     except ConfigInvalid as error:
         *others, last = error.problems or (str(error),)
         yield from (Finding(level="error", title="The configuration is invalid", detail=each) for each in others)
@@ -193,7 +195,7 @@ def _configuration(home: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
 def _backups(path: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
     for backup in sorted(path.parent.glob(f"{path.name}.before-*")):
         try:
-            copy = _read_only(backup, environ)
+            copy = read_only(backup, environ)
         except ConfigInvalid:
             continue
         if copy is not None and literal_secrets(copy.config):
@@ -204,7 +206,8 @@ def _backups(path: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
             )
 
 
-def _read_only(path: Path, environ: Mapping[str, str]) -> Loaded | None:
+def read_only(path: Path, environ: Mapping[str, str]) -> Loaded | None:
+    """What the file says, without bringing it up to date; None if there is none. Raises ConfigInvalid."""
     text = read_text(path)
     if text is None:
         return None

@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import typer
 
 
@@ -18,7 +20,7 @@ def register(app: "typer.Typer") -> None:
 
         place = home()
         gateway = find_gateway(place)
-        seen: dict[str, Any] = {"home": str(place), "running": gateway is not None}
+        seen: dict[str, Any] = {"home": str(place), "running": gateway is not None, **_hands(place)}
         if gateway is not None:
             seen = {**seen, "url": gateway.url, "engine": gateway.get("/v1/ostiary/status")}
         if as_json:
@@ -29,11 +31,24 @@ def register(app: "typer.Typer") -> None:
             raise typer.Exit(3)
 
 
+def _hands(place: "Path") -> dict[str, str]:
+    """What commands and pages would run in; `ostiary doctor` tries it."""
+    import os
+
+    from ostiary.assembly.doctor_hands import availability
+    from ostiary.contracts.errors import ConfigInvalid
+
+    try:
+        return availability(place, os.environ)
+    except ConfigInvalid:
+        return {}
+
+
 def _lines(seen: dict[str, Any]) -> str:
     if not seen["running"]:
         return f"not running ({seen['home']})\nStart it with `ostiary up`, or talk to it at once with `ostiary chat`."
     facts = {
-        "home": seen["home"],
+        **{name: seen[name] for name in ("home", "sandbox", "browser") if name in seen},
         **{name: value for name, value in seen["engine"].items() if not isinstance(value, dict | list)},
     }
     shown = {name.replace("_", " "): value for name, value in facts.items() if value != ""}

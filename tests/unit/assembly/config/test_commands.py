@@ -149,7 +149,7 @@ def test_doctor_says_what_is_wrong_and_repairs_it(run: Shell) -> None:
     after = run("doctor", "--fix")
     assert "repaired: gateway.auth.token is in the credential store now." in after.stdout
     assert after.exit_code == 0
-    assert "warning" not in run("doctor").stdout
+    assert "plain text" not in run("doctor").stdout
 
 
 def test_doctor_fails_with_exit_code_1_and_speaks_json(run: Shell) -> None:
