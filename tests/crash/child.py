@@ -18,8 +18,10 @@ from ostiary.assembly.machine import SortableIds, SystemClock
 from ostiary.contracts.channel import Capabilities, Receive
 from ostiary.contracts.content import AssistantMessage, Label, Text, ToolCall, ToolMessage, Trust, UserMessage
 from ostiary.contracts.errors import OstiaryError
+from ostiary.contracts.identity import Principal
 from ostiary.contracts.messages import Address, InboundMessage, OutboundMessage, Receipt, UserId
 from ostiary.contracts.model import Answered, ModelEvent, ModelRequest, TextDelta, ToolSchema, Usage
+from ostiary.contracts.policy import Action, Allow, Ask, Decision
 from ostiary.contracts.tool import Effect, ToolContext, ToolResult, ToolSpec
 from ostiary.core.routing.delivery import DeliveryRules, Manner
 from ostiary.core.routing.queue import QueueRules
@@ -33,12 +35,18 @@ LABEL = Label(trust=Trust.UNTRUSTED, sources=("model",))
 PLAN = re.compile(r"(m\d+) plan=([a-z,]*)")
 ACKNOWLEDGED = "acknowledged"
 PARTS = 4
+OWNER = Principal(user=UserId(channel="idem", stable_id="owner"), role="owner")
 BLOCKS = Manner(stream=StreamRules(enabled=True, minimum=10, maximum=40, idle=600.0))
 
 
 def part(name: str, number: int) -> str:
     """What leaves as one block of the long reply to a message."""
     return f"reply to {name} part {number} of {PARTS}."
+
+
+async def decide(action: Action) -> Decision:
+    """Paying waits for a person."""
+    return Ask(layer="confirm", reason="it costs money") if action.tool.name == "pay" else Allow(layer="crash")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +175,8 @@ class Channel:
     async def send(self, message: OutboundMessage) -> Receipt:
         self._points.reach("send begins")
         await anyio.sleep(self._pause)
-        self._pencil.note("send", channel=self.name, key=message.key, text=message.text, marked=message.possible_duplicate)
+        kind = "question" if message.choices else "send"
+        self._pencil.note(kind, channel=self.name, key=message.key, text=message.text, marked=message.possible_duplicate)
         self._points.reach("sent")
         return Receipt(message_id=message.key)
 
@@ -207,12 +216,14 @@ async def live(order: Order) -> None:
             tools={
                 "look": Tool("look", *common, repeatable=True),
                 "spend": Tool("spend", *common, repeatable=False),
+                "pay": Tool("pay", *common, repeatable=False),
             },
+            decide=decide,
             scopes=ScopeRules(dm="per-channel-peer"),
             queue=QueueRules(mode="followup"),
             delivery=DeliveryRules(first_wait=0.02, longest_wait=0.1),
         )
-        speaking = anyio.Lock()
+        speaking, agreeing = anyio.Lock(), anyio.Lock()
         async with open_house(house) as engine, anyio.create_task_group() as group:
 
             async def accept(told: dict[str, str]) -> None:
@@ -224,6 +235,16 @@ async def live(order: Order) -> None:
                 async with speaking:
                     await stream.send(json.dumps(answer).encode() + b"\n")
 
+            async def agree() -> None:
+                assert engine.approvals is not None
+                async with agreeing:
+                    for pending in engine.approvals.pending:
+                        pencil.note("allow", call=pending.asked.call_id)
+                        try:
+                            await engine.approvals.answer(pending.id, True, by=OWNER)
+                        except OstiaryError:
+                            continue
+
             await stream.send(json.dumps({"status": "ready"}).encode() + b"\n")
             buffered = b""
             async for chunk in stream:
@@ -234,5 +255,8 @@ async def live(order: Order) -> None:
                         pencil.note("points", passed=points.passed)
                         group.cancel_scope.cancel()
                         break
+                    if told.get("agree"):
+                        group.start_soon(agree)
+                        continue
                     group.start_soon(accept, told)
             group.cancel_scope.cancel()

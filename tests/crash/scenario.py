@@ -105,6 +105,7 @@ class World:
         self.is_ready = False
         self._pid = 0
         self._buffer = b""
+        self._agreed_at = 0.0
         self._listener = socket.socket(socket.AF_UNIX)
         self._control: socket.socket | None = None
 
@@ -158,6 +159,18 @@ class World:
                     self._control.sendall(message.line())
                 except OSError:
                     return
+        self._agree(now)
+
+    def _agree(self, now: float) -> None:
+        """A person says yes to whatever is asked, as long as somebody waits for it."""
+        is_asked = any("pay" in message.text for message in self._unanswered.values())
+        if not is_asked or self._control is None or now - self._agreed_at < 0.02:
+            return
+        self._agreed_at = now
+        try:
+            self._control.sendall(b'{"agree": true}\n')
+        except OSError:
+            return
 
     def look(self, seconds: float) -> None:
         """Take in acknowledgements and replies for a while."""
@@ -309,7 +322,7 @@ class World:
 
     def check_whole(self) -> None:
         """The final account."""
-        spent = Counter(str(e.fields["key"]) for e in self.ledger.of("tool") if e.fields["name"] == "spend")
+        spent = Counter(str(e.fields["key"]) for e in self.ledger.of("tool") if e.fields["name"] != "look")
         self.violations += [f"{key} was spent {number} times" for key, number in spent.items() if number > 1]
         sends: dict[str, list[Effect]] = {}
         for effect in self.ledger.of("send"):
@@ -325,8 +338,22 @@ class World:
             unmarked = Counter(str(effect.fields["key"]) for effect in found if not effect.fields["marked"])
             if message.channel != "idem" and max(unmarked.values(), default=0) > 1:
                 self.violations.append(f"{name} was delivered twice and not marked")
+        self._check_allowed()
         for call_id in self.seen.intents - self.seen.results:
             self.violations.append(f"{call_id} was begun and never got a result")
+
+    def _check_allowed(self) -> None:
+        """Nothing that needs a yes happened before one, and no yes was lost: what was asked ran, or may have."""
+        allowed: set[str] = set()
+        for effect in self.ledger.since(0):
+            if effect.kind == "allow":
+                allowed.add(str(effect.fields["call"]))
+            if effect.kind == "tool" and effect.fields["name"] == "pay":
+                call_id = str(effect.fields["key"]).rsplit(":", 1)[1]
+                self.violations += [] if call_id in allowed else [f"{call_id} was paid and nobody had allowed it"]
+        for call_id in allowed:
+            if self.seen.fates.get(call_id) not in ("done", "interrupted"):
+                self.violations.append(f"{call_id} was allowed and became {self.seen.fates.get(call_id)}")
 
     def check_journal(self) -> None:
         anyio.run(self._check_journal)

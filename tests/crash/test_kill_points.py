@@ -11,6 +11,7 @@ Rounds = tuple[tuple[tuple[tuple[str, str], ...], str], ...]
 # Who speaks and what their message makes the model do; a round begins when the one before it is answered.
 WHOLE: Rounds = ((SESSIONS[1:3], "look,spend"), (SESSIONS[:3], ""))
 STREAMED: Rounds = ((SESSIONS[3:], "spend"),)
+ASKED: Rounds = ((SESSIONS[2:3], "look,pay"), (SESSIONS[:1], "pay"))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def run(home: Path, zygote: Zygote, kill_at: int, rounds: Rounds) -> tuple[World
     return world, passed
 
 
-@pytest.mark.parametrize("rounds", [WHOLE, STREAMED], ids=["whole replies", "replies in blocks"])
+@pytest.mark.parametrize("rounds", [WHOLE, STREAMED, ASKED], ids=["whole replies", "replies in blocks", "asked first"])
 def test_every_kill_point_loses_and_repeats_nothing(
     tmp_path: Path, zygote: Zygote, capsys: pytest.CaptureFixture[str], rounds: Rounds
 ) -> None:
