@@ -28,6 +28,7 @@ COMMANDS = (
     "config",
     "policy",
     "tools",
+    "redteam",
     "service",
     "doctor",
     "security",
