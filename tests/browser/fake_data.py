@@ -56,6 +56,9 @@ STREAMED = (
 )
 
 
+GREETED = "It works: **Hello, Ana**. The program is `hello.py`; *Undo* takes it away again.\n"
+
+
 def usage(input: int = 0, output: int = 0, cost: float | None = 0.0, cached: int = 0) -> dict[str, Any]:
     return {"input": input, "output": output, "cacheRead": cached, "cacheWrite": 0, "cost": cost}
 

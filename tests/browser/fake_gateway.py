@@ -92,6 +92,7 @@ class FakeGateway:
         self.config_text = fake_data.CONFIG
         # Where the words of the last answer came from, if that is to be another than usual.
         self.label: dict[str, Any] = {}
+        self.scopes = ["read", "chat", "approve", "admin"]
         # Methods that this gateway does not offer.
         self.lacks: set[str] = set()
         self.house = FakeHouse(self.broadcast)
@@ -325,7 +326,7 @@ class FakeGateway:
                 "approvals": self.house.waiting,
             },
             "policy": {"maxPayload": 1 << 20, "maxBufferedBytes": 1 << 20, "tickIntervalMs": 30000},
-            "auth": {"scopes": ["read", "chat", "approve", "admin"]},
+            "auth": {"scopes": self.scopes},
         }
 
     def _health(self) -> dict[str, Any]:
@@ -636,14 +637,14 @@ class FakeGateway:
                 },
             )
             return
-        number = 1
+        number, answer = 1, fake_data.STREAMED
         if "tools" in text:
             await self._call_tools(key, turn)
             number = 2
         if "write and run" in text or "ask three" in text:
             await self._act(key, turn, 3 if "ask three" in text else 1)
-            number = 2
-        answer = text.removeprefix("echo ") if text.startswith("echo ") else fake_data.STREAMED
+            number, answer = 2, fake_data.GREETED
+        answer = text.removeprefix("echo ") if text.startswith("echo ") else answer
         await self._stream(key, turn, number, answer, is_slow="slow" in text)
         turn["steps"].append(fake_data.step(number, answer))
         turn.update(status="completed", reply=answer)

@@ -33,7 +33,7 @@ async def test_a_running_command_shows_what_it_prints_and_then_how_it_ended(desk
     live = desk.page.locator(".progress")
     await expect(live).to_have_text("collecting …\nHello, Ana")
     desk.gateway.progress.set()
-    await desk.answer("That is all there is to it.")
+    await desk.answer("It works: Hello, Ana")
     await expect(live).to_have_count(0)
     turn = desk.page.locator(".turn").last
     await turn.locator(".work-line").click()
@@ -47,7 +47,7 @@ async def test_a_running_command_shows_what_it_prints_and_then_how_it_ended(desk
 async def test_what_a_turn_wrote_is_shown_as_a_diff_and_undone(desk: Watched) -> None:
     await desk.say("write and run")
     await desk.page.get_by_role("button", name="Allow once").click()
-    await desk.answer("That is all there is to it.")
+    await desk.answer("It works: Hello, Ana")
     card = desk.page.locator(".changes")
     await expect(card.locator("header")).to_contain_text("Changed 1 file+3−0")
     await expect(card.locator("pre .plus")).to_have_count(3)

@@ -29,7 +29,7 @@ async def test_a_question_is_shown_whole_answered_and_folds_to_a_line(desk: Watc
     await expect(card.locator(".layers")).to_contain_text("confirm")
     await card.get_by_role("button", name="Allow once").click()
     await expect(card).to_have_count(0)
-    await desk.answer("That is all there is to it.")
+    await desk.answer("It works: Hello, Ana")
     await expect(desk.page.locator(".answered.allowed")).to_contain_text("Allowedexecpython3 hello.py Ana")
     assert [(row["answer"], row["grant"]) for row in desk.gateway.house.answers] == [("allowed", "")]
     await desk.page.reload()
@@ -39,7 +39,7 @@ async def test_a_question_is_shown_whole_answered_and_folds_to_a_line(desk: Watc
 async def test_a_refusal_reaches_the_turn_and_is_told(desk: Watched) -> None:
     await desk.say("write and run")
     await desk.page.locator(CARD).get_by_role("button", name="Refuse").click()
-    await desk.answer("That is all there is to it.")
+    await desk.answer("It works: Hello, Ana")
     await expect(desk.page.locator(".answered.denied")).to_contain_text("Refused")
     assert [row["answer"] for row in desk.gateway.house.answers] == ["denied"]
 
@@ -106,6 +106,20 @@ async def test_y_and_n_answer_the_card_that_has_the_focus_and_no_other(desk: Wat
     await desk.page.keyboard.press("n")
     await expect(desk.page.locator(CARD)).to_have_count(0)
     assert [row["answer"] for row in desk.gateway.house.answers] == ["denied"]
+    await expect(desk.page.get_by_label("Message", exact=True)).to_be_focused()
+
+
+async def test_who_may_not_answer_sees_the_question_and_no_buttons(desk: Watched) -> None:
+    desk.gateway.scopes = ["read", "chat"]
+    await desk.page.reload()
+    await desk.page.wait_for_selector(".prose")
+    await ask(desk)
+    await expect(desk.page.locator(CARD)).to_contain_text("This browser may not answer.")
+    await expect(desk.page.locator(CARD).get_by_role("button")).to_have_count(0)
+    await desk.page.wait_for_selector(ARMED)
+    await desk.page.keyboard.press("Alt+q")
+    await desk.page.keyboard.press("y")
+    assert "approvals.answer" not in [method for method, _ in desk.gateway.methods]
 
 
 async def test_a_question_is_said_aloud_once(desk: Watched) -> None:
@@ -124,7 +138,7 @@ async def test_like_questions_stand_together_and_take_one_answer(desk: Watched) 
     await expect(card).to_contain_text("3 like this")
     await expect(card.locator(".asked-all pre")).to_have_count(3)
     await card.get_by_role("button", name="Allow all 3 once").click()
-    await desk.answer("That is all there is to it.")
+    await desk.answer("It works: Hello, Ana")
     assert [row["answer"] for row in desk.gateway.house.answers] == ["allowed"] * 3
     await expect(desk.page.locator(".answered.allowed")).to_have_count(3)
 
@@ -136,7 +150,7 @@ async def test_a_wider_yes_begins_with_the_narrowest_pattern_and_has_an_end(desk
     await expect(card.get_by_role("radio").first).to_be_checked()
     await card.get_by_role("button", name="8 hours").click()
     await card.get_by_role("button", name="Allow until").click()
-    await desk.answer("That is all there is to it.")
+    await desk.answer("It works: Hello, Ana")
     grant = desk.gateway.house.grants[0]
     assert grant["pattern"] == "python3 hello.py Ana"
     assert 28_000 < grant["until"] - time.time() <= 28_800

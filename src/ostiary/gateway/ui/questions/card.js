@@ -77,6 +77,13 @@ const useArmed = (identity) => {
   return [isArmed, () => isArmed && performance.now() - since.current >= ARMED_AFTER_MS];
 };
 
+/** Whoever answered by the keyboard goes on with the next question, or with writing. */
+const goOn = () =>
+  setTimeout(() => {
+    if (document.activeElement !== document.body) return;
+    (document.querySelector(".question") ?? document.querySelector("main textarea") ?? document.querySelector("main"))?.focus();
+  }, 60);
+
 export const identityOf = (rows) => rows.map((row) => [row.id, row.text, row.reason, row.deadline].join("\n")).join("\n\n");
 
 export const Card = ({ rows, place = null }) => {
@@ -102,7 +109,7 @@ export const Card = ({ rows, place = null }) => {
     if (event.key !== "y" && event.key !== "n") return;
     event.preventDefault();
     event.stopPropagation();
-    give({ allow: event.key === "y" });
+    give({ allow: event.key === "y" }).then(goOn);
   };
   const isOff = !isArmed || isBusy;
   const many = rows.length;
