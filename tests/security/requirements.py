@@ -1,6 +1,7 @@
 """What must never happen, as far as this house has the doors for it. Letters are the shapes of attack; each id has tests.
 
-A: a web page takes over. B: scopes leak. D: proof is missing. H: the house is poisoned. J: too much of something.
+A: a web page takes over. B: scopes leak. C: somebody else is believed. D: proof is missing. E: exec slips past its check.
+F: out of the box. G: the network as a tool. H: the house is poisoned. I: supplied from outside. J: too much of something.
 """
 
 from collections.abc import Mapping
@@ -18,11 +19,26 @@ REQUIREMENTS: Mapping[str, str] = {
     "B5": "`system` and `tools` of a request grant nothing: no tool of ours, no right.",
     "B6": "Guessing tokens is slowed down, and the owner is not locked out by it.",
     "B7": "A token that was replaced opens nothing any more.",
+    "C1": "Only who is on a list by a stable id is heard; no name, case, twin, prefix or suffix counts.",
+    "C2": "A yes, a switch and a vouching count from the owner alone, and other roles have the tools they were given.",
+    "C3": "Words of strangers stay strangers' words: on a page, quoted, in a webhook, in a result that speaks as the owner.",
+    "C4": "While the house sleeps or is shut down, nobody is heard on a channel.",
     "D1": "Nothing of a body is read before the token was checked.",
     "D2": "A webhook nobody configured does not exist.",
     "D3": "A webhook opens only to its own token or signature, spelled exactly, and these open nothing else.",
     "D4": "A delivery that comes again, replayed or repeated, is not run again.",
     "D5": "A payload is data: it chooses no session, role, recipient or command, and cannot end its own quotation.",
+    "E1": "Nothing that acts runs without a yes, whatever its arguments claim, and a yes is used once.",
+    "E2": "A yes is for what was shown: what changed meanwhile is asked again.",
+    "E3": "A grant covers what it says, and nothing appended, wrapped or substituted.",
+    "E4": "What is switched off on a channel is not there.",
+    "E5": "A question shows all of the call, with nothing in it that hides or reorders.",
+    "F1": "A command reaches nothing of the machine: no file, process, service, secret or life after its end.",
+    "F2": "What a command leaves behind is brought back as it is, never what a link leads to.",
+    "F3": "A conversation sees and ends its own processes alone.",
+    "G1": "No spelling, redirect, link or proxy leads to a place that is not public.",
+    "G2": "Where private data and strangers' words have met, nothing leaves the house unasked.",
+    "G3": "No reply carries data out by being shown.",
     "H1": "Secrets are in no answer, log, journal, export, listing or file.",
     "H2": "What people say is in no log and in no file in plain text.",
     "H3": "References stay references on disk.",
@@ -30,6 +46,11 @@ REQUIREMENTS: Mapping[str, str] = {
     "H5": "A model's call to a tool it was not given runs nothing, whatever it is called.",
     "H6": "A model cannot read outside its own documents.",
     "H7": "Answers say nothing of the inside: no path, no trace, no version of a library.",
+    "H8": "Secrets the house knows are redacted from everything the model reads, in every form.",
+    "H9": "Protected files are not read and not written by tools, and the owner's own files not by the model.",
+    "I1": "A tool from outside is judged by what it can do, and one that does not say may do anything.",
+    "I2": "A hidden tool is not there, called by whatever name.",
+    "I3": "A caller's own tool never stands for one of ours.",
     "J1": "A body has a limit, declared or not, compressed or not.",
     "J2": "The head of a request has a limit.",
     "J3": "Connections that send nothing do not stop the house for others.",
