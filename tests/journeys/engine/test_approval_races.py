@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from ostiary.contracts.errors import BadInput, StoreUnavailable
@@ -346,3 +347,30 @@ async def test_time_runs_out_for_a_question_while_its_turn_still_works(
         await pass_time(clock, lambda: len(channel.sent) == 2)
         (answered,) = await events(running, ApprovalAnswered)
         assert (answered.answer, asking.calls) == ("expired", [])
+
+
+@pytest.mark.parametrize("rival", ["a new message", "the deadline"])
+async def test_an_answer_at_the_last_moment_counts_against_what_comes_right_behind_it(tmp_path: Path, rival: str) -> None:
+    """The yes is being written when the rival comes; it is durable first, so the call is made and the turn is not torn."""
+    writing, go_on = anyio.Event(), anyio.Event()
+
+    async def hold(number: int, writes: Sequence[Write]) -> None:
+        if any(isinstance(getattr(write, "event", None), ApprovalAnswered) for write in writes):
+            writing.set()
+            await go_on.wait()
+
+    probe, model = Tool(), ScriptedModel([call("probe"), say("paid"), say("hello")])
+    async with engine(tmp_path, model, tools=[probe], decide=ask_first) as house, anyio.create_task_group() as group:
+        desk = await asked(house)
+        (pending,) = desk.pending
+        house.store.before = hold
+        group.start_soon(lambda: desk.answer(pending.id, True, by=OWNER))
+        await writing.wait()
+        rivals = {"a new message": lambda: house.channel.say("never mind"), "the deadline": lambda: house.clock.advance(301.0)}
+        await rivals[rival]()
+        for _ in range(20):
+            await anyio.lowlevel.checkpoint()
+        go_on.set()
+        await house.until(lambda: any(each.text == "paid" for each in house.channel.sent))
+        (ended, *_) = await house.events(TurnEnded)
+        assert (len(probe.calls), ended.status) == (1, "completed")

@@ -167,18 +167,20 @@ class Closing:
         self._line_up(seat)
 
     async def _lapse(self, seat: Seat, watch: Watch) -> bool:
-        """The unanswered questions of a turn become refusals and it goes on. False if it waits for something else."""
+        """The unanswered questions of a turn become refusals and it goes on. False if it waits for something else, or is over."""
         approvals = self._runner.approvals
         async with self._sessions.pen(seat.key) as pen:
             turn = pen.session.turn
-            if approvals is None or turn is None or turn.id != watch.turn or not is_asked(turn):
+            if turn is None or turn.id != watch.turn or (turn.suspended is not None and not is_asked(turn)):
                 return False
-            if watch.is_overtaken:
-                approvals.lapse(pen, turn, "withdrawn", note=watch.reason)
-            else:
-                approvals.lapse(pen, turn, "expired", due=self._clock.now())
-            resume(pen, turn, watch.reason)
-            await pen.commit()
+            # Not suspended any more: it was answered at the last moment, and that counts.
+            if turn.suspended is not None and approvals is not None:
+                if watch.is_overtaken:
+                    approvals.lapse(pen, turn, "withdrawn", note=watch.reason)
+                else:
+                    approvals.lapse(pen, turn, "expired", due=self._clock.now())
+                resume(pen, turn, watch.reason)
+                await pen.commit()
         self.unpark(seat, watch.turn)
         seat.resume = watch.turn
         self._line_up(seat)
