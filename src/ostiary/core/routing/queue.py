@@ -108,7 +108,8 @@ def input_of(item: InboxItem, text: str | None = None) -> TurnInput:
         label = Label(trust=Trust.UNTRUSTED, sources=(item.untrusted_source,))
     parts: list[UserPart] = []
     if message.quoted is not None:
-        quoted = trust_label(False, message.quoted.sender or "quoted")
+        # Whoever is quoted, nobody has vouched for it: a quotation is how a stranger's words come in by a friend.
+        quoted = Label(trust=Trust.UNTRUSTED, sources=(f"quoted:{message.quoted.sender}",))
         parts.append(Text(text=f"[quoting {message.quoted.sender}]\n{message.quoted.text}\n[end of quote]", label=quoted))
     if text:
         parts.append(Text(text=text, label=label))
