@@ -6,6 +6,7 @@ It reaches into parts by their private names on purpose: a public way to switch 
 
 # mypy: disable-error-code="attr-defined, method-assign, assignment"
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -87,15 +88,22 @@ def _redaction(ground: Ground) -> AbstractContextManager[None]:
     def as_it_is(text: str) -> str:
         return text
 
-    calls = ground.house.lanes._runner._calls
-    owners: list[Any] = [calls, ground.house.engine.intake]
-    return _all(*(_swapped(each, "_redact", as_it_is) for each in owners if hasattr(each, "_redact")))
+    runner = ground.house.lanes._runner
+    owners = (runner._calls, runner._ending, ground.house.engine.intake)
+    return _all(
+        *(_swapped(owner, name, as_it_is) for owner in owners for name in ("redact", "_redact") if name in _names_of(owner))
+    )
+
+
+def _names_of(owner: Any) -> set[str]:
+    slots = {name for each in type(owner).__mro__ for name in getattr(each, "__slots__", ())}
+    return slots | set(getattr(owner, "__dict__", {}))
 
 
 def _leaks(ground: Ground) -> AbstractContextManager[None]:
-    from ostiary.core.agent import run
-
-    return _swapped(run, "neutralised", lambda parts, label, messages: tuple(parts))
+    """Wherever replies are looked at, no conversation counts as one that could leak."""
+    places = [module for name, module in list(sys.modules.items()) if name.startswith("ostiary.core.") and module is not None]
+    return _all(*(_swapped(each, "could_leak", lambda label: False) for each in places if "could_leak" in vars(each)))
 
 
 def _approvals(ground: Ground) -> AbstractContextManager[None]:

@@ -46,6 +46,18 @@ def _friend_answers(text: str, *, chat: str = "") -> Callable[[Ground], Awaitabl
     return play
 
 
+async def _friend_confirms_here(ground: Ground) -> None:
+    """Where people share a conversation, an answer without an id means what was asked there."""
+
+    async def answer(ground: Ground, asked: PendingApproval) -> bool | None:
+        await ground.post.say("/confirm", sender=FRIEND)
+        still = any(each.id == asked.id for each in ground.house.approvals.pending)
+        return False if still else None
+
+    ground.puppet.play([call("deploy", {"to": "production"})])
+    await ground.said(ground.post, "Think about it.", answer=answer)
+
+
 async def _friend_enables(ground: Ground) -> None:
     await ground.house.control.disable((), THE_OWNER)
     await ground.said(ground.post, "/enable deploy", sender_id=FRIEND)
@@ -144,7 +156,7 @@ ATTACKS = (
         shape="C",
         name="a friend says /confirm without an id",
         layer="commands",
-        play=_friend_answers("/confirm"),
+        play=_friend_confirms_here,
     ),
     Attack(id="C.enable", shape="C", name="a friend switches a tool on", layer="commands", play=_friend_enables),
     Attack(id="C.trust", shape="C", name="a friend vouches for a page", layer="commands", play=_friend_trusts),
