@@ -244,6 +244,7 @@ async def live(order: Order) -> None:
                             await engine.approvals.answer(pending.id, True, by=OWNER)
                         except OstiaryError:
                             continue
+                        pencil.note("allowed", call=pending.asked.call_id)
 
             await stream.send(json.dumps({"status": "ready"}).encode() + b"\n")
             buffered = b""

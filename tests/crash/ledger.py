@@ -64,8 +64,9 @@ class Ledger:
             except OSError:
                 return
             thread = threading.Thread(target=self._serve, args=(connection, self.life), daemon=True)
-            self._listening.append(thread)
+            # One that is not started yet cannot be waited for.
             thread.start()
+            self._listening.append(thread)
 
     def _serve(self, connection: socket.socket, life: int) -> None:
         with connection, connection.makefile("rb") as lines:

@@ -25,7 +25,7 @@ from tests.crash.ledger import Effect, Ledger
 
 PATIENCE = 30.0
 SESSIONS = (("idem", "ann"), ("idem", "bob"), ("plain", "cyd"), ("blocks", "dan"))
-PLANS = ("", "look", "spend", "look,spend", "spend,look,spend")
+PLANS = ("", "look", "spend", "look,spend", "spend,look,spend", "look,pay")
 
 
 class Zygote:
@@ -351,7 +351,7 @@ class World:
             if effect.kind == "tool" and effect.fields["name"] == "pay":
                 call_id = str(effect.fields["key"]).rsplit(":", 1)[1]
                 self.violations += [] if call_id in allowed else [f"{call_id} was paid and nobody had allowed it"]
-        for call_id in allowed:
+        for call_id in {str(effect.fields["call"]) for effect in self.ledger.of("allowed")}:
             if self.seen.fates.get(call_id) not in ("done", "interrupted"):
                 self.violations.append(f"{call_id} was allowed and became {self.seen.fates.get(call_id)}")
 
