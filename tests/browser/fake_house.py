@@ -239,7 +239,7 @@ def stopped(**counts: int) -> dict[str, Any]:
     return {"turns": 0, "queued": 0, "processes": 0, "sends": 0, "jobs": 0, "seconds": 0.18, "unfinished": [], **counts}
 
 
-_KINDS = [
+_KINDS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("tool.decided", "exec", "ask", {"layer": "confirm", "reason": "a command can do what cannot be taken back"}),
     ("approval.asked", "exec", "asked", {"approval": "k7fp", "layers": ["confirm"]}),
     ("approval.answered", "exec", "allowed", {"approval": "k7fp"}),
