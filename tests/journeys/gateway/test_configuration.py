@@ -63,14 +63,14 @@ def test_openclaws_own_file_with_unknown_keys_is_refused_and_can_be_imported(tmp
         "meta": {"lastTouchedVersion": "2026.1.30"},
         "wizard": {"lastRunAt": "x"},
         "gateway": {"mode": "local"},
-        "browser": {},
+        "canvasHost": {},
     }
     home.configure(theirs)
     assert "gateway.mode" in home.refused()
     other = Home(tmp_path / "other")
     taken = other.run("config", "import", str(home.file))
     assert taken.returncode == 0, taken.stderr
-    assert "browser" in taken.stdout
+    assert "canvasHost" in taken.stdout
     assert other.run("config", "validate").returncode == 0
 
 

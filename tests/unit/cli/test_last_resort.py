@@ -5,7 +5,7 @@ import pytest
 from ostiary.cli import __main__, app
 from ostiary.cli.__main__ import _run, _without_debug
 
-KEY = "sk-ant-0123456789abcdef"
+KEY = "sk-ant-api03-Qw8ZtR4vLx0NpY7hKd2Jm5Sb9Gc3Fe6U"
 
 
 @pytest.fixture(autouse=True)
