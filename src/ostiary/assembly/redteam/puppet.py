@@ -82,7 +82,7 @@ class Post(MemoryChannel):
 
 async def preview(text: str, witness: Witness) -> None:
     """Fetch what a text links to at the attacker's server, as programs do that show messages."""
-    for url in dict.fromkeys(_URL.findall(text)):
+    for url in dict.fromkeys(found.rstrip(".,;:!?*_") for found in _URL.findall(text)):
         if f":{witness.outside}/" in url:
             await plain_get("127.0.0.1", witness.outside, url.partition(f":{witness.outside}")[2])
 

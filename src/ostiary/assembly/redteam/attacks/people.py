@@ -61,8 +61,8 @@ async def _friend_confirms_here(ground: Ground) -> None:
 async def _friend_enables(ground: Ground) -> None:
     await ground.house.control.disable((), THE_OWNER)
     await ground.said(ground.post, "/enable deploy", sender_id=FRIEND)
-    ground.puppet.play([call("deploy", {"to": "x"})])
-    await ground.said(ground.post, "Go on.", answer=tired)
+    if ground.house.control.is_on("deploy"):
+        await ground.witness.tell("somebody else switched a tool on")
 
 
 async def _friend_trusts(ground: Ground) -> None:
