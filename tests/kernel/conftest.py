@@ -10,9 +10,9 @@ from ostiary.adapters.sandbox.bubblewrap import Bubblewrap
 from tests.kernel.fence import SECRET, Fence
 
 
-@pytest.fixture(scope="session", params=["served", "cold"])
+@pytest.fixture(scope="session", params=["served", "plain"])
 def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bubblewrap]:
-    made = Bubblewrap(state=tmp_path_factory.mktemp("state") / "sandbox", fork_server=request.param == "served")
+    made = Bubblewrap(state=tmp_path_factory.mktemp("state") / "sandbox", native=request.param == "served")
     yield made
     anyio.run(made.aclose)
 

@@ -120,3 +120,7 @@ async def test_nothing_of_all_this_is_left(fence: Fence) -> None:
     text = f"for i in 1 2 3; do sh -c 'sleep 60; : {marker}' & done; exec sleep 60"
     await fence.run("/bin/sh", "-c", text, limits=replace(SMALL, seconds=0.5))
     assert alive(marker) == []
+
+
+async def test_when_memory_is_short_the_command_goes_first(fence: Fence) -> None:
+    assert await fence.shell("cat /proc/self/oom_score_adj") == "1000"

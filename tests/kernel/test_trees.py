@@ -144,7 +144,7 @@ from ostiary.contracts.sandbox import Command, Mount, SandboxProfile
 async def main(state, workspace, marker, served):
     profile = SandboxProfile(mounts=(Mount(source=workspace, target='/workspace', writable=True),), workdir='/workspace')
     text = f"trap '' TERM; setsid sh -c 'sleep 60; : {marker}' & echo begun; sleep 60; : {marker}"
-    sandbox = Bubblewrap(state=Path(state), fork_server=served == 'True')
+    sandbox = Bubblewrap(state=Path(state), native=served == 'True')
     await sandbox.run(Command(argv=('/bin/sh', '-c', text)), profile, on_output=lambda data: print(data, flush=True))
 anyio.run(main, *sys.argv[1:])
 """

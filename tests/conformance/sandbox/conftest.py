@@ -52,7 +52,8 @@ def _docker(folder: Path) -> Container:
 
 MADE = {
     "served": lambda folder: Bubblewrap(state=folder / "state"),
-    "cold": lambda folder: Bubblewrap(state=folder / "state", fork_server=False),
+    "alone": lambda folder: Bubblewrap(state=folder / "state", fork_server=False),
+    "plain": lambda folder: Bubblewrap(state=folder / "state", native=False),
     "docker": _docker,
     "seatbelt": _seatbelt,
     "host": lambda folder: Host(i_accept_no_fence=True),

@@ -8,7 +8,9 @@ import anyio
 
 from ostiary.adapters.sandbox import environment, view
 from ostiary.adapters.sandbox.cold import start_cold
+from ostiary.adapters.sandbox.instructions import failed
 from ostiary.adapters.sandbox.machine import Machine, examine, hand_over
+from ostiary.adapters.sandbox.order import Order
 from ostiary.adapters.sandbox.probe import try_canaries
 from ostiary.adapters.sandbox.running import Running, Tree, running
 from ostiary.adapters.sandbox.served import Server, ServerGone
@@ -23,16 +25,24 @@ _MOST_BYTES = 120 * 1024
 
 
 class Bubblewrap:
-    """A Sandbox. `state` is a directory of ours alone: the fork server's program and the canaries lie there."""
+    """A Sandbox. `state` is a directory of ours alone: the fork server's program and the canaries lie there.
+
+    Without `fork_server` none is kept and each command gets a sandbox of its own. Without `native` nothing compiled is used."""
 
     name = "bubblewrap"
 
     def __init__(
-        self, *, state: Path, fork_server: bool = True, idle_seconds: float = _IDLE_SECONDS, most_servers: int = _MOST_SERVERS
+        self,
+        *,
+        state: Path,
+        fork_server: bool = True,
+        native: bool = True,
+        idle_seconds: float = _IDLE_SECONDS,
+        most_servers: int = _MOST_SERVERS,
     ) -> None:
         self._state = state
-        self._fork_server = fork_server
-        self._servers = Servers(most=most_servers, idle_seconds=idle_seconds)
+        self._native = native
+        self._servers = Servers(most=most_servers if fork_server else 0, idle_seconds=idle_seconds)
         self._machine: Machine | None = None
         self._probing = anyio.Lock()
 
@@ -65,10 +75,10 @@ class Bubblewrap:
             yield process
 
     async def _examined(self) -> Machine:
-        """Once, before the first command: every way a command can take is tried on canaries."""
+        """Once, before the first command: the way commands will take is tried on canaries."""
         async with self._probing:
             if self._machine is None:
-                found = await anyio.to_thread.run_sync(lambda: examine(self._state, fork_server=self._fork_server))
+                found = await anyio.to_thread.run_sync(lambda: examine(self._state, native=self._native))
                 try:
                     await self._try(found)
                 except BaseException:
@@ -78,15 +88,11 @@ class Bubblewrap:
             return self._machine
 
     async def _try(self, machine: Machine) -> None:
-        for served in (True, False):
-            if served and machine.program is None:
-                continue
+        async def run(command: Command, profile: SandboxProfile) -> Exit:
+            async with self._started(machine, command, profile, interactive=False, on_output=None) as process:
+                return await process.wait()
 
-            async def run(command: Command, profile: SandboxProfile, served: bool = served) -> Exit:
-                async with self._started(machine, command, profile, interactive=False, on_output=None, served=served) as process:
-                    return await process.wait()
-
-            await try_canaries(run, self._state)
+        await try_canaries(run, self._state)
         # The canaries are gone, and with them the use of a server that holds them.
         self._servers.close()
 
@@ -99,19 +105,18 @@ class Bubblewrap:
         *,
         interactive: bool,
         on_output: Callable[[bytes], None] | None,
-        served: bool = True,
     ) -> AsyncIterator[Running]:
-        inside = environment.inside(command, profile)
         _check(command, profile)
+        order = Order(command=command, profile=profile, environment=environment.inside(command, profile), interactive=interactive)
         server: Server | None = None
+        tree: Tree
         with ExitStack() as held:
             sources = view.open_sources(profile, held)
             hand_over(machine, sources, profile)
-            tree: Tree | None = None
-            if served and machine.program is not None:
-                server, tree = await self._through_server(machine, sources, command, profile, inside, interactive=interactive)
-            if tree is None:
-                tree = await start_cold(machine, sources, command, profile, inside, interactive=interactive)
+            if machine.program is None:
+                tree = await start_cold(machine, sources, order)
+            else:
+                server, tree = await self._through_server(machine, sources, order)
         disk = next((mount.source for mount in profile.mounts if mount.writable), "")
         try:
             async with running(
@@ -120,31 +125,27 @@ class Bubblewrap:
                 yield process
         finally:
             if server is not None:
-                server.busy -= 1
+                self._servers.give_back(server)
 
-    async def _through_server(
-        self,
-        machine: Machine,
-        sources: tuple[Source, ...],
-        command: Command,
-        profile: SandboxProfile,
-        inside: environment.Environment,
-        *,
-        interactive: bool,
-    ) -> tuple[Server | None, Tree | None]:
-        """Nothing if no server is free, or if the one we had is gone: the command then gets a sandbox of its own."""
-        server = await self._servers.get(machine, sources, profile, environment.home(profile))
-        if server is None:
-            return None, None
-        server.busy += 1
+    async def _through_server(self, machine: Machine, sources: tuple[Source, ...], order: Order) -> tuple[Server, Tree]:
+        """One that is kept may end just before it is asked: then another is started, for nothing has happened yet."""
+        home = environment.home(order.profile)
+        server = await self._servers.take(machine, sources, order.profile, home)
         try:
-            return server, await server.start(command, profile, inside, interactive=interactive)
+            return server, await server.start(order)
         except ServerGone:
-            server.busy -= 1
             self._servers.drop(server)
-            return None, None
         except BaseException:
-            server.busy -= 1
+            self._servers.give_back(server)
+            raise
+        server = await self._servers.take(machine, sources, order.profile, home, fresh=True)
+        try:
+            return server, await server.start(order)
+        except ServerGone as error:
+            self._servers.drop(server)
+            raise failed("the fork server ended") from error
+        except BaseException:
+            self._servers.give_back(server)
             raise
 
 

@@ -1,12 +1,13 @@
-"""A sandbox for one command, made from nothing: used where there is no fork server."""
+"""A sandbox for one command by the system's own programs alone: used where nothing can be compiled."""
 
 import os
 import pty
 import shutil
 import signal
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from importlib import resources
+from pathlib import Path
 
 import anyio
 
@@ -16,6 +17,7 @@ from ostiary.adapters.sandbox.ends import Ends, open_ends, text_of
 from ostiary.adapters.sandbox.instructions import failed
 from ostiary.adapters.sandbox.launch import Launched, data_file, launch, rlimits
 from ostiary.adapters.sandbox.machine import Machine
+from ostiary.adapters.sandbox.order import Order
 from ostiary.adapters.sandbox.proc import tree
 from ostiary.adapters.sandbox.running import NeverBegan
 from ostiary.adapters.sandbox.view import PROXY_SOCKET, Source
@@ -68,16 +70,9 @@ class ColdTree:
             self._group.remove()
 
 
-async def start_cold(
-    machine: Machine,
-    sources: Sequence[Source],
-    command: Command,
-    profile: SandboxProfile,
-    environment: Mapping[str, str],
-    *,
-    interactive: bool,
-) -> ColdTree:
+async def start_cold(machine: Machine, sources: Sequence[Source], order: Order) -> ColdTree:
     """Held back until its limits are in place. Raises SandboxUnavailable, ToolError."""
+    command, profile, environment = order.command, order.profile, order.environment
     with ExitStack() as held:
         line = machines.line(machine, sources, profile, environment["HOME"], held)
         go_far, go = os.pipe()
@@ -88,7 +83,7 @@ async def start_cold(
         words += ["--seccomp", str(seccomp), "--block-fd", str(go_far)]
         words += [word for name, value in environment.items() for word in ("--setenv", name, value)]
         argv = [*_before(command, profile), *command.argv]
-        ends = open_ends(command, held, interactive=interactive, terminal=pty.openpty if command.pty else None)
+        ends = open_ends(command, held, interactive=order.interactive, terminal=pty.openpty if command.pty else None)
         fds = (*line.fds, seccomp, go_far)
         launched = launch(line.starter, words, argv, fds=fds, user=line.user, stdin=ends.near_in, stdout=ends.near_out)
         group = machine.groups.make(profile.limits) if machine.groups else None
@@ -107,6 +102,9 @@ async def start_cold(
 
 async def _join(pid: int, group: Group | None) -> bool:
     """False if it cannot be bounded."""
+    with suppress(OSError):
+        # When the machine has no memory left, it is the command that ends, not the gateway.
+        Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
     return group is None or await anyio.to_thread.run_sync(group.add, pid)
 
 

@@ -38,13 +38,16 @@ exec "$@"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """`user` is whom bubblewrap runs as, None for ourselves. `program` is the fork server, None where it could not be made."""
+    """`user` is whom bubblewrap runs as, None for ourselves. `program` is the fork server, None where it could not be made.
+    `system` are the arguments that show the operating system, `files` what of it is copied."""
 
     bubblewrap: str
     user: int | None
     groups: Groups | None
     program: Path | None
     filter: bytes
+    system: tuple[str, ...]
+    files: Mapping[str, bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +60,7 @@ class Line:
     fds: tuple[int, ...]
 
 
-def examine(state: Path, *, fork_server: bool) -> Machine:
+def examine(state: Path, *, native: bool) -> Machine:
     """Look, and make what can be made. Blocks for a second when the fork server is compiled. Raises SandboxUnavailable."""
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
@@ -67,8 +70,10 @@ def examine(state: Path, *, fork_server: bool) -> Machine:
         bubblewrap=bubblewrap,
         user=unprivileged_user(),
         groups=groups,
-        program=server_program(state) if fork_server else None,
+        program=server_program(state) if native else None,
         filter=filter_for(memory_is_counted=groups is not None),
+        system=tuple(view.system()),
+        files=view.system_files(),
     )
 
 
@@ -90,11 +95,11 @@ def line(machine: Machine, sources: Sequence[Source], profile: SandboxProfile, h
         check_socket(profile.proxy_socket)
         wanted.append(profile.proxy_socket)
     starter, user, reached = _reach(machine, wanted)
-    words = [*view.fences(), *view.system(), "--proc", "/proc", *view.kernel_places(profile.limits.temporary_bytes)]
+    words = [*view.fences(), *machine.system, "--proc", "/proc", *view.kernel_places(profile.limits.temporary_bytes)]
     fds = []
-    for target, content in view.files(home).items():
+    for target, content in {**machine.files, **view.own_files(home)}.items():
         fds.append(data_file(content, held))
-        words += ["--perms", "0444", "--ro-bind-data", str(fds[-1]), target]
+        words += ["--perms", "0444", "--file", str(fds[-1]), target]
     words += view.mounts(sources, reached)
     if profile.network == "proxy":
         words += ["--ro-bind", reached[profile.proxy_socket], view.PROXY_SOCKET]
@@ -109,8 +114,13 @@ def _reach(machine: Machine, wanted: Sequence[str]) -> tuple[tuple[str, ...], in
     same = {path: path for path in wanted}
     if machine.user is None:
         return (machine.bubblewrap,), None, same
+    is_open = all(_is_open(path, machine.user) for path in wanted)
+    names = same if is_open else {path: f"{_MEETING_PLACE}/{number}" for number, path in enumerate(wanted)}
+    if machine.program is not None:
+        hidden = () if is_open else wanted
+        return (str(machine.program), "enter", str(machine.user), *hidden, "--", machine.bubblewrap), None, names
     become = _becoming(machine.user)
-    if all(_is_open(path, machine.user) for path in wanted):
+    if is_open:
         # Without that program we change ourselves: the same, but the whole gateway must be copied first.
         return ((*become, machine.bubblewrap), None, same) if become else ((machine.bubblewrap,), machine.user, same)
     unshare = shutil.which("unshare")
@@ -118,7 +128,6 @@ def _reach(machine: Machine, wanted: Sequence[str]) -> tuple[tuple[str, ...], in
         raise SandboxUnavailable(
             "The workspace lies where only root may go.", hint="Install util-linux, or start the gateway as an ordinary user."
         )
-    names = {path: f"{_MEETING_PLACE}/{number}" for number, path in enumerate(wanted)}
     # Each of these becomes the next: were there a process between us and bubblewrap, it would not end with us.
     meet = (unshare, "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _MEET, "sh", *wanted, "--")
     return (*meet, *become, machine.bubblewrap), None, names

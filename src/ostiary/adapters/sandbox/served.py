@@ -7,7 +7,7 @@ Each has its own processes, /proc, /tmp, /dev/shm, terminals and System V memory
 import os
 import socket
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 import anyio
@@ -18,10 +18,11 @@ from ostiary.adapters.sandbox.ends import Ends, open_ends
 from ostiary.adapters.sandbox.instructions import failed
 from ostiary.adapters.sandbox.launch import Launched, address_bytes, cpu_seconds, data_file, launch
 from ostiary.adapters.sandbox.machine import Machine
+from ostiary.adapters.sandbox.order import Order
 from ostiary.adapters.sandbox.running import NeverBegan
 from ostiary.adapters.sandbox.view import PROXY_SOCKET, Source
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
-from ostiary.contracts.sandbox import Command, SandboxProfile
+from ostiary.contracts.sandbox import SandboxProfile
 
 _MAGIC = 0x4F535432
 _PTY = 1
@@ -107,13 +108,11 @@ class Server:
     def is_alive(self) -> bool:
         return self._launched.is_alive
 
-    async def start(
-        self, command: Command, profile: SandboxProfile, environment: Mapping[str, str], *, interactive: bool
-    ) -> ServedTree:
+    async def start(self, order: Order) -> ServedTree:
         """Raises ServerGone, SandboxUnavailable, ToolError."""
         with ExitStack() as held:
-            body = data_file(_request(command, profile, environment), held)
-            ends = open_ends(command, held, interactive=interactive, terminal=None)
+            body = data_file(_request(order), held)
+            ends = open_ends(order.command, held, interactive=order.interactive, terminal=None)
             status, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             held.callback(far.close)
             status.setblocking(False)
@@ -125,15 +124,19 @@ class Server:
                 ends.close()
                 raise ServerGone from error
         try:
-            return await _begun(status, ends, pty=command.pty)
+            return await _begun(status, ends, pty=order.command.pty)
         except BaseException:
             status.close()
             ends.close()
             raise
 
+    def dismiss(self) -> None:
+        """Without us it has nothing to wait for and ends."""
+        self._control.close()
+
     def close(self) -> None:
         """Every run of it ends at once."""
-        self._control.close()
+        self.dismiss()
         self._launched.close()
         if self.group is not None:
             self.group.remove()
@@ -228,8 +231,9 @@ async def _receive(source: socket.socket) -> tuple[bytes, int, list[int]]:
         return data, sender, fds
 
 
-def _request(command: Command, profile: SandboxProfile, environment: Mapping[str, str]) -> bytes:
+def _request(order: Order) -> bytes:
     """As `struct request` of fence.h, and the strings."""
+    command, profile, environment = order.command, order.profile, order.environment
     if not 0 < len(command.argv) <= _MOST_WORDS:
         raise ToolError("A command has at least one word and not thousands.")
     limits = profile.limits

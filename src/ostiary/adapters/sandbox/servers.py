@@ -12,45 +12,62 @@ from ostiary.adapters.sandbox.view import Source
 from ostiary.contracts.sandbox import SandboxProfile
 
 Key = tuple[Any, ...]
+_MOST_ENDING = 8
 
 
 class Servers:
+    """With `most` 0 none is kept: each command gets one of its own."""
+
     def __init__(self, *, most: int, idle_seconds: float) -> None:
         self._most = most
         self._idle_seconds = idle_seconds
         self._kept: dict[Key, Server] = {}
+        self._ending: list[Server] = []
         self._starting = anyio.Lock()
 
-    async def get(self, machine: Machine, sources: Sequence[Source], profile: SandboxProfile, home: str) -> Server | None:
-        """One for exactly this view, started if need be. None if all places are taken by servers with runs."""
+    async def take(
+        self, machine: Machine, sources: Sequence[Source], profile: SandboxProfile, home: str, *, fresh: bool = False
+    ) -> Server:
+        """One for exactly this view, to be given back. Where all places are taken by servers with runs it is used once.
+
+        Raises SandboxUnavailable, ToolError."""
         key = _key(sources, profile, home)
         async with self._starting:
             self._drop_ended()
-            found = self._kept.pop(key, None)
+            found = None if fresh else self._kept.pop(key, None)
             if found is None:
                 self._make_room(key)
-                if len(self._kept) >= self._most:
-                    return None
                 found = await start_server(machine, sources, profile, home, idle_seconds=self._idle_seconds)
-            # Put last: the first one is the one used longest ago.
-            self._kept[key] = found
+            if not fresh and len(self._kept) < self._most:
+                # Put last: the first one is the one used longest ago.
+                self._kept[key] = found
+            found.busy += 1
             return found
+
+    def give_back(self, server: Server) -> None:
+        server.busy -= 1
+        if not server.busy and server not in self._kept.values():
+            # It holds nothing but itself and ends when it hears this; nobody need wait for that.
+            server.dismiss()
+            self._ending.append(server)
 
     def drop(self, server: Server) -> None:
         """It does not answer as it should."""
-        for key, kept in list(self._kept.items()):
-            if kept is server:
-                del self._kept[key]
-                kept.close()
+        self._kept = {key: kept for key, kept in self._kept.items() if kept is not server}
+        server.close()
 
     def close(self) -> None:
-        for server in self._kept.values():
+        for server in (*self._kept.values(), *self._ending):
             server.close()
         self._kept.clear()
+        self._ending.clear()
 
     def _drop_ended(self) -> None:
         for server in [kept for kept in self._kept.values() if not kept.is_alive]:
             self.drop(server)
+        for server in [each for each in self._ending if not each.is_alive or len(self._ending) > _MOST_ENDING]:
+            self._ending.remove(server)
+            server.close()
 
     def _make_room(self, key: Key) -> None:
         """A directory that was made anew has another identity: the server that still holds the old one is of no use."""

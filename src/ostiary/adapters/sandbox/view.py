@@ -13,13 +13,10 @@ from ostiary.contracts.sandbox import Mount, SandboxProfile
 PROXY_SOCKET = "/run/ostiary/proxy.sock"
 UID = 65534
 
-# Nothing in these names a person, a host or a secret.
-_ETC = (
-    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "nsswitch.conf", "localtime", "mime.types", "protocols",
-    "services",
-    "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "pki/ca-trust/extracted", "fonts", "magic", "terminfo",
-    "java-17-openjdk", "java-21-openjdk", "python3",
-)  # fmt: skip
+# Nothing in these names a person, a host or a secret. Files are copied: a mount for each would take longer than all the rest.
+_ETC_FILES = ("ld.so.cache", "nsswitch.conf", "localtime", "mime.types", "protocols", "services", "ssl/openssl.cnf")
+_ETC_FOLDERS = ("alternatives", "ssl/certs", "ca-certificates", "pki/tls/certs", "pki/ca-trust/extracted", "fonts")
+_LARGEST_COPY = 1024**2
 _TOP = ("bin", "sbin", "lib", "lib64", "lib32", "libx32")
 _OWN = ("/proc", "/dev", "/usr", "/etc", "/sys", "/run", "/var", "/bin", "/sbin", "/lib", "/lib64", "/tmp")  # noqa: S108
 _PASSWD = f"root:x:0:0:root:/nonexistent:/bin/false\nsandbox:x:{UID}:{UID}:sandbox:{{home}}:/bin/sh\n"
@@ -74,12 +71,19 @@ def system(root: Path = Path("/")) -> Iterator[str]:
             yield from ("--ro-bind", str(path), f"/{name}")
     if (root / "nix/store").is_dir():
         yield from ("--ro-bind", str(root / "nix/store"), "/nix/store")
-    for name in _ETC:
-        yield from ("--ro-bind-try", str(root / "etc" / name), f"/etc/{name}")
+    for name in _ETC_FOLDERS:
+        if (root / "etc" / name).is_dir():
+            yield from ("--ro-bind", str(root / "etc" / name), f"/etc/{name}")
 
 
-def files(home: str) -> dict[str, bytes]:
-    """Small files programs look for, made up."""
+def system_files(root: Path = Path("/")) -> dict[str, bytes]:
+    """Small files of the system that programs look for, by where they look."""
+    found = {f"/etc/{name}": root / "etc" / name for name in _ETC_FILES}
+    return {name: path.read_bytes() for name, path in found.items() if path.is_file() and path.stat().st_size <= _LARGEST_COPY}
+
+
+def own_files(home: str) -> dict[str, bytes]:
+    """The same, made up."""
     return {"/etc/passwd": _PASSWD.format(home=home).encode(), "/etc/group": _GROUP.encode(), "/etc/hosts": _HOSTS.encode()}
 
 

@@ -21,6 +21,9 @@ struct filter {
  * all of it ends together. */
 noreturn void run(int control, int server, const struct filter *filter, const char *temporary_bytes);
 
+/* Become another user and then another program; the words after "enter". */
+noreturn void enter(char **words);
+
 /* Exactly `count` descriptors with one byte. Both return whether it could be done. */
 int receive(int from, int *fds, int count);
 int pass_on(int to, const char *word, const int *fds, int count);

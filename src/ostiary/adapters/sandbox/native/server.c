@@ -146,9 +146,12 @@ static void start_forwarding(int control, const char *proxy)
     close(listener);
 }
 
-/* server CONTROL-FD FILTER-FD IDLE-MILLISECONDS TEMPORARY-BYTES [PROXY-SOCKET] */
+/* enter UID [PATH...] -- PROGRAM WORD..., or
+ * CONTROL-FD FILTER-FD IDLE-MILLISECONDS TEMPORARY-BYTES [PROXY-SOCKET] */
 int main(int count, char **words)
 {
+    if (count > 1 && strcmp(words[1], "enter") == 0)
+        enter(words + 2);
     if (count < 5)
         return 2;
     int control = atoi(words[1]), idle = atoi(words[3]);
