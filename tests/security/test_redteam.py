@@ -11,6 +11,7 @@ from ostiary.assembly.redteam.ground import open_ground
 from ostiary.assembly.redteam.reporting import Report, lines, plain
 from ostiary.assembly.redteam.running import chosen
 from ostiary.contracts.errors import BadInput
+from tests.journeys.gateway.house import Home
 from tests.security.red_team import BREAKS, attacks_on, failures, rows_of
 from tests.security.requirements import REQUIREMENTS
 
@@ -179,3 +180,16 @@ def test_what_is_played_can_be_chosen() -> None:
 @pytest.mark.proves("E1")
 def test_the_report_for_programs_has_its_figures() -> None:
     assert plain(Report(rows=())) == {"attacks": 0, "stopped": 0, "benign": 0, "done": 0, "asked": 0, "rows": [], "errands": []}
+
+
+@pytest.mark.proves("I1")
+def test_the_command_plays_on_the_configuration_at_hand_and_leaves_it_as_it_was(home: Home) -> None:
+    before = home.file.read_text()
+    found = home.run_json("redteam", "--only", "I.pay")
+    assert (found["attacks"], found["stopped"], found["benign"]) == (1, 1, 0)
+    assert {"id", "shape", "name", "layer", "stopped", "what", "change"} <= set(found["rows"][0])
+    assert [path.name for path in home.path.iterdir()] == [home.file.name]
+    assert home.file.read_text() == before
+    refused = home.run("redteam", "--only", "nothing")
+    assert refused.returncode == 1
+    assert "ostiary redteam --list" in refused.stderr
