@@ -81,9 +81,7 @@ def test_no_key_joins_the_reserved_ones_unnoticed() -> None:
 
 
 def test_who_sets_a_reserved_key_is_told(tmp_path: Path) -> None:
-    text = json.dumps(
-        {"tools": {"fs": {"workspaceOnly": True}}, "agents": {"list": [{"id": "a", "identity": {"emoji": "x"}}]}}
-    )
+    text = json.dumps({"tools": {"fs": {"workspaceOnly": True}}, "agents": {"list": [{"id": "a", "identity": {"emoji": "x"}}]}})
     warnings = understand(text, {}, source=tmp_path / "ostiary.json5").warnings
     assert sum("no effect yet" in warning for warning in warnings) == 2
 
