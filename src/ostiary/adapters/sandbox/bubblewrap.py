@@ -76,6 +76,8 @@ class Bubblewrap:
 
     async def _examined(self) -> Machine:
         """Once, before the first command: the way commands will take is tried on canaries."""
+        if self._machine is not None:
+            return self._machine
         async with self._probing:
             if self._machine is None:
                 found = await anyio.to_thread.run_sync(lambda: examine(self._state, native=self._native))

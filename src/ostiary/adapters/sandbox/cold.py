@@ -102,10 +102,14 @@ async def start_cold(machine: Machine, sources: Sequence[Source], order: Order) 
 
 async def _join(pid: int, group: Group | None) -> bool:
     """False if it cannot be bounded."""
-    with suppress(OSError):
-        # When the machine has no memory left, it is the command that ends, not the gateway.
-        Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
+    _offer(pid)
     return group is None or await anyio.to_thread.run_sync(group.add, pid)
+
+
+def _offer(pid: int) -> None:
+    """When the machine has no memory left, it is the command that ends, not the gateway."""
+    with suppress(OSError):
+        Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
 
 
 def _before(command: Command, profile: SandboxProfile) -> list[str]:

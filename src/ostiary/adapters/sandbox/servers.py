@@ -32,17 +32,25 @@ class Servers:
 
         Raises SandboxUnavailable, ToolError."""
         key = _key(sources, profile, home)
+        self._drop_ended()
+        if not fresh and key in self._kept:
+            return self._used(key)
         async with self._starting:
-            self._drop_ended()
-            found = None if fresh else self._kept.pop(key, None)
-            if found is None:
-                self._make_room(key)
-                found = await start_server(machine, sources, profile, home, idle_seconds=self._idle_seconds)
+            # Another command may have started it meanwhile.
+            if not fresh and key in self._kept:
+                return self._used(key)
+            self._make_room(key)
+            started = await start_server(machine, sources, profile, home, idle_seconds=self._idle_seconds)
             if not fresh and len(self._kept) < self._most:
-                # Put last: the first one is the one used longest ago.
-                self._kept[key] = found
-            found.busy += 1
-            return found
+                self._kept[key] = started
+            started.busy += 1
+            return started
+
+    def _used(self, key: Key) -> Server:
+        """Put last: the first one is the one used longest ago."""
+        found = self._kept[key] = self._kept.pop(key)
+        found.busy += 1
+        return found
 
     def give_back(self, server: Server) -> None:
         server.busy -= 1

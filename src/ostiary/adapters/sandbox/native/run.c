@@ -97,14 +97,6 @@ static const char *make_view(const char *temporary_bytes)
     return NULL;
 }
 
-/* When the machine has no memory left, it is the command that ends, not the gateway. */
-static void offer_ourselves(void)
-{
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    (void)!write(fd, "1000", 4);
-    close(fd);
-}
-
 const char *drop_capabilities(void)
 {
     struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
@@ -228,7 +220,6 @@ noreturn void run(int control, int server, const struct filter *filter, const ch
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const char *missing = make_view(temporary_bytes);
     int view = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-    offer_ourselves();
     missing = missing ? missing : drop_capabilities();
     missing = missing ? missing : set_filter(filter);
     int why = errno;

@@ -146,6 +146,14 @@ static void start_forwarding(int control, const char *proxy)
     close(listener);
 }
 
+/* When the machine has no memory left, it is a command that ends, not the gateway. Everything we start inherits this. */
+static void offer_ourselves(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    (void)!write(fd, "1000", 4);
+    close(fd);
+}
+
 /* enter UID [PATH...] -- PROGRAM WORD..., or
  * CONTROL-FD FILTER-FD IDLE-MILLISECONDS TEMPORARY-BYTES [PROXY-SOCKET] */
 int main(int count, char **words)
@@ -156,6 +164,7 @@ int main(int count, char **words)
         return 2;
     int control = atoi(words[1]), idle = atoi(words[3]);
     temporary_bytes = words[4];
+    offer_ourselves();
     prctl(PR_SET_DUMPABLE, 0);
     read_filter(atoi(words[2]));
     fcntl(control, F_SETFD, FD_CLOEXEC);
