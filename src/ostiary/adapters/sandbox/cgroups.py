@@ -6,6 +6,7 @@ in `running`.
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -27,6 +28,9 @@ class Group:
         try:
             for directory in self.directories:
                 (directory / "cgroup.procs").write_text(str(pid))
+        except ProcessLookupError:
+            # It has ended meanwhile and needs no bounds.
+            return True
         except OSError:
             return False
         return True
@@ -34,10 +38,8 @@ class Group:
     def remove(self) -> None:
         """When it is empty; one that is not is left for the kernel's own end of it."""
         for directory in self.directories:
-            try:
+            with suppress(OSError):
                 directory.rmdir()
-            except OSError:
-                continue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,22 +65,32 @@ class Groups:
 
     def close(self) -> None:
         for parent in self.parents:
-            for directory in (*parent.glob("run-*"), parent):
-                try:
-                    directory.rmdir()
-                except OSError:
-                    continue
+            _remove(parent)
 
 
 def open_groups(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -> Groups | None:
     """A place of our own for groups, or None where we may not have one."""
     name = f"ostiary-{os.getpid()}-{next(_numbers)}"
     try:
+        _sweep(root)
         if (root / "cgroup.controllers").exists():
             return _open_second(root / name)
         return _open_first(root, name, own.read_text())
     except (OSError, KeyError):
         return None
+
+
+def _sweep(root: Path) -> None:
+    """Take away what gateways that were killed have left behind."""
+    for left in (*root.glob("ostiary-*-*"), *root.glob("memory/**/ostiary-*-*"), *root.glob("pids/**/ostiary-*-*")):
+        if left.name.split("-")[1].isdecimal() and not Path(f"/proc/{left.name.split('-')[1]}").exists():
+            _remove(left)
+
+
+def _remove(parent: Path) -> None:
+    for directory in (*parent.glob("run-*"), parent):
+        with suppress(OSError):
+            directory.rmdir()
 
 
 def _open_second(parent: Path) -> Groups | None:

@@ -4,7 +4,7 @@ import os
 import pty
 import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from importlib import resources
 from pathlib import Path
@@ -42,6 +42,10 @@ class ColdTree:
     @property
     def root(self) -> int | None:
         return self._launched.inner
+
+    @property
+    def settle(self) -> Callable[[], bool] | None:
+        return None
 
     async def gone(self) -> tuple[int | None, int | None]:
         status = await self._launched.ended()

@@ -110,6 +110,10 @@ class ContainerTree:
         # Its memory and processes are the engine's to count.
         return None
 
+    @property
+    def settle(self) -> Callable[[], bool] | None:
+        return None
+
     async def gone(self) -> tuple[int | None, int | None]:
         code = await self._child.wait()
         await self._call("rm", "--force", "--volumes", self._name)

@@ -45,6 +45,10 @@ class PlainTree:
     def root(self) -> int | None:
         return self._child.pid
 
+    @property
+    def settle(self) -> Callable[[], bool] | None:
+        return None
+
     async def gone(self) -> tuple[int | None, int | None]:
         code = await self._child.wait()
         # Nothing tells us when processes that are not our children end; `running` bounds this wait.

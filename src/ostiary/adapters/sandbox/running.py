@@ -21,6 +21,7 @@ from ostiary.contracts.sandbox import Exit, SandboxLimits
 GRACE = 0.4
 _LAST = 10.0
 _WATCH_EVERY = 0.25
+_SETTLE_AFTER = 0.02
 _PIECE = 65536
 _MOST_PIECES = 64
 _FREE_AT_LEAST = 256 * 1024**2
@@ -46,6 +47,12 @@ class Tree(Protocol):
     @property
     def root(self) -> int | None:
         """The process all others of the run are below of, as the host counts."""
+        ...
+
+    @property
+    def settle(self) -> Callable[[], bool] | None:
+        """What remains to be done to bound it, in a thread, while it runs already. False ends it. With this, cancelling `gone`
+        and calling it again must lose nothing."""
         ...
 
     async def gone(self) -> tuple[int | None, int | None]:
@@ -78,7 +85,6 @@ async def running(
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(process.live)
-            group.start_soon(process.await_gone)
             if stdin:
                 group.start_soon(process.give, stdin, interactive)
             elif not interactive:
@@ -88,8 +94,9 @@ async def running(
             except Exception as error:  # noqa: BLE001 - raised below
                 failure = error
             finally:
-                process.stop()
-                group.cancel_scope.cancel()
+                if stdin or not process.is_over:
+                    process.stop()
+                    group.cancel_scope.cancel()
     finally:
         started.close()
     if failure is not None:
@@ -104,20 +111,21 @@ class Running:
         self._limits = limits
         self._on_output = on_output
         self._disk = disk
-        self._timer: asyncio.TimerHandle
         self._kept = HeadTail(limits.output_bytes)
+        self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
+        self._is_living = self._is_stopping = self._timed_out = self.is_over = False
         self._how: tuple[int | None, int | None] = (None, None)
         self._failure: NeverBegan | SandboxUnavailable | None = None
         self._exit: Exit | None = None
-        self._stir, self._gone, self._done = Event(), Event(), Event()
-        # Neither the caller's going away nor a deadline of theirs may cut this short.
+        self._done = Event()
+        # Neither the caller's going away nor a deadline of theirs may cut this short; the limits here do.
         self._waiting = CancelScope(shield=True)
 
     def output(self, after: int = 0) -> tuple[bytes, int]:
         return self._kept.after(after), self._kept.total
 
     async def write(self, data: bytes) -> None:
-        if self._gone.is_set() or self._tree.writer is None:
+        if self.is_over or self._tree.writer is None:
             raise ToolError("The command takes no input any more.")
         try:
             await self._feed(self._tree.writer, data)
@@ -125,8 +133,11 @@ class Running:
             raise ToolError("The command takes no input any more.") from error
 
     def stop(self) -> None:
-        """Begin the end; `wait` says when it is over."""
-        self._stir.set()
+        """Begin the end: a polite signal, a moment, a certain one. `wait` says when it is over."""
+        is_first, self._is_stopping = not self._is_stopping, True
+        if is_first and self._is_living:
+            self._tree.terminate()
+            self._later(GRACE, self._kill)
 
     async def end(self) -> None:
         self.stop()
@@ -142,18 +153,29 @@ class Running:
         return self._exit
 
     async def live(self) -> None:
-        """From start to certain end. Shielded: it is bounded by its own limits, and a half-ended command must not stay."""
+        """From start to certain end. It is bounded by its own limits, and a half-ended command must not stay.
+
+        Callbacks and not tasks do the rest: a command that says nothing and is over soon then costs nothing."""
         begun = time.monotonic()
-        # Callbacks and not tasks: a command that says nothing and is over soon then costs nothing.
         loop = asyncio.get_running_loop()
         loop.add_reader(self._tree.reader, self._read)
-        self._timer = loop.call_later(_WATCH_EVERY, self._watch)
+        self._later(_WATCH_EVERY, self._watch)
+        self._later(self._limits.seconds, self._run_out)
+        self._is_living = True
+        if self._is_stopping:
+            self._kill()
         try:
-            with CancelScope(shield=True):
-                timed_out = await self._until_gone()
+            with self._waiting:
+                self._how = await self._until_gone()
+        except (NeverBegan, SandboxUnavailable) as error:
+            self._failure = error
         finally:
-            self._timer.cancel()
+            self.is_over, self._is_living = True, False
+            for timer in self._timers.values():
+                timer.cancel()
             loop.remove_reader(self._tree.reader)
+        if self._waiting.cancelled_caught:
+            self._failure = SandboxUnavailable("A command did not end when it was killed.", hint="Look at the processes.")
         # What it had said when it ended.
         for _ in range(_MOST_PIECES):
             if not self._read():
@@ -162,38 +184,46 @@ class Running:
         self._exit = Exit(
             code=code,
             signal=number,
-            timed_out=timed_out,
+            timed_out=self._timed_out,
             output=self._kept.whole(),
             left_out=self._kept.left_out,
             seconds=time.monotonic() - begun,
         )
         self._done.set()
 
-    async def await_gone(self) -> None:
-        with self._waiting:
+    async def _until_gone(self) -> tuple[int | None, int | None]:
+        if self._tree.settle is None:
+            return await self._tree.gone()
+        # Most commands are over by then, and what they can take until then is little.
+        with anyio.move_on_after(_SETTLE_AFTER):
+            return await self._tree.gone()
+        failure: NeverBegan | SandboxUnavailable | None = None
+        how: tuple[int | None, int | None] = (None, None)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._settle, self._tree.settle)
             try:
-                self._how = await self._tree.gone()
+                how = await self._tree.gone()
             except (NeverBegan, SandboxUnavailable) as error:
-                self._failure = error
-            self._gone.set()
-            self._stir.set()
+                failure = error
+            group.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return how
 
-    async def _until_gone(self) -> bool:
-        """Whether its time ran out."""
-        with anyio.move_on_after(self._limits.seconds) as limit:
-            await self._stir.wait()
-        if not self._gone.is_set():
-            self._tree.terminate()
-            with anyio.move_on_after(GRACE):
-                await self._gone.wait()
-        if not self._gone.is_set():
-            self._tree.kill()
-            with anyio.move_on_after(_LAST):
-                await self._gone.wait()
-        if not self._gone.is_set():
-            self._failure = SandboxUnavailable("A command did not end when it was killed.", hint="Look at the processes.")
-            self._waiting.cancel()
-        return limit.cancelled_caught
+    async def _settle(self, work: Callable[[], bool]) -> None:
+        if not await anyio.to_thread.run_sync(work, abandon_on_cancel=True):
+            self._stop_because("its memory could not be bounded")
+
+    def _later(self, seconds: float, then: Callable[[], None]) -> None:
+        self._timers[then] = asyncio.get_running_loop().call_later(seconds, then)
+
+    def _run_out(self) -> None:
+        self._timed_out = not self._is_stopping
+        self.stop()
+
+    def _kill(self) -> None:
+        self._tree.kill()
+        self._later(_LAST, self._waiting.cancel)
 
     def _read(self) -> bool:
         """One piece of output; False if there is none now, or no more. Others run between two pieces."""
@@ -241,9 +271,9 @@ class Running:
 
     def _watch(self) -> None:
         """Memory and disk of the whole tree, for what the kernel's limits on single processes and files leave open."""
-        self._timer = asyncio.get_running_loop().call_later(_WATCH_EVERY, self._watch)
-        if self._gone.is_set() or self._tree.root is None:
+        if self._tree.root is None:
             return
+        self._later(_WATCH_EVERY, self._watch)
         used = usage(tree(self._tree.root))
         if used.memory > self._limits.memory_bytes:
             self._stop_because("it used more memory than it may")

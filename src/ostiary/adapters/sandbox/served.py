@@ -7,22 +7,24 @@ Each has its own processes, /proc, /tmp, /dev/shm, terminals and System V memory
 import os
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 import anyio
 
 from ostiary.adapters.sandbox import machine as machines
-from ostiary.adapters.sandbox.cgroups import Group
+from ostiary.adapters.sandbox.cgroups import Group, Groups
 from ostiary.adapters.sandbox.ends import Ends, open_ends
 from ostiary.adapters.sandbox.instructions import failed
 from ostiary.adapters.sandbox.launch import Launched, address_bytes, cpu_seconds, data_file, launch
 from ostiary.adapters.sandbox.machine import Machine
 from ostiary.adapters.sandbox.order import Order
+from ostiary.adapters.sandbox.proc import tree
 from ostiary.adapters.sandbox.running import NeverBegan
 from ostiary.adapters.sandbox.view import PROXY_SOCKET, Source
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
-from ostiary.contracts.sandbox import SandboxProfile
+from ostiary.contracts.sandbox import SandboxLimits, SandboxProfile
 
 _MAGIC = 0x4F535432
 _PTY = 1
@@ -44,6 +46,7 @@ class ServedTree:
         self._root = root
         self._how: tuple[int | None, int | None] | None = None
         self._trouble = ""
+        self.settle: Callable[[], bool] | None = None
 
     @property
     def reader(self) -> int:
@@ -96,12 +99,15 @@ class ServedTree:
 
 
 class Server:
-    """One sandbox that stays. `busy` counts its runs."""
+    """One sandbox that stays. `busy` counts its runs. `errors` is where bubblewrap's own words go."""
 
-    def __init__(self, launched: Launched, control: socket.socket, group: Group | None) -> None:
+    def __init__(self, launched: Launched, control: socket.socket, errors: int, groups: Groups | None) -> None:
         self._launched = launched
         self._control = control
-        self.group = group
+        self._errors = errors
+        self._groups = groups
+        self._group: Group | None = None
+        self._has_begun = self._is_settled = self._is_closed = False
         self.busy = 0
 
     @property
@@ -109,7 +115,7 @@ class Server:
         return self._launched.is_alive
 
     async def start(self, order: Order) -> ServedTree:
-        """Raises ServerGone, SandboxUnavailable, ToolError."""
+        """Raises ServerGone if it has served before, SandboxUnavailable if it never did, ToolError."""
         with ExitStack() as held:
             body = data_file(_request(order), held)
             ends = open_ends(order.command, held, interactive=order.interactive, terminal=None)
@@ -122,13 +128,47 @@ class Server:
             except OSError as error:
                 status.close()
                 ends.close()
-                raise ServerGone from error
+                raise self._gone() from error
         try:
-            return await _begun(status, ends, pty=order.command.pty)
+            made = await _begun(status, ends, pty=order.command.pty)
+            if made is None:
+                raise self._gone()
         except BaseException:
             status.close()
             ends.close()
             raise
+        if not self._has_begun:
+            self._has_begun = await self._launched.meet()
+        if not self._is_settled:
+            made.settle = partial(self._settle, order.profile.limits) if self._groups is not None else None
+        return made
+
+    def _gone(self) -> Exception:
+        if self._has_begun:
+            return ServerGone()
+        return failed(os.pread(self._errors, 4096, 0).decode(errors="replace"))
+
+    def _settle(self, limits: SandboxLimits) -> bool:
+        """Put everything there is into a control group; what comes later is born into it. The kernel may take its time.
+
+        Blocks, and is for a thread. False if it could not be done."""
+        assert self._groups is not None
+        if self._is_settled:
+            return True
+        self._is_settled = True
+        try:
+            self._group = self._groups.make(limits)
+        except OSError:
+            return False
+        settled: set[int] = set()
+        # A process that was begun before its parent was moved is found in the next round.
+        while new := set(tree(self._launched.inner)) - settled:
+            if not all(self._group.add(pid) for pid in sorted(new)):
+                return False
+            settled |= new
+        if self._is_closed:
+            self._group.remove()
+        return True
 
     def dismiss(self) -> None:
         """Without us it has nothing to wait for and ends."""
@@ -138,14 +178,20 @@ class Server:
         """Every run of it ends at once."""
         self.dismiss()
         self._launched.close()
-        if self.group is not None:
-            self.group.remove()
+        self._is_closed = True
+        if self._errors >= 0:
+            os.close(self._errors)
+            self._errors = -1
+        if self._group is not None:
+            self._group.remove()
 
 
-async def start_server(
+def start_server(
     machine: Machine, sources: Sequence[Source], profile: SandboxProfile, home: str, *, idle_seconds: float
 ) -> Server:
-    """Raises SandboxUnavailable, ToolError."""
+    """It takes requests at once and answers when it is ready. With no `idle_seconds` it is for one run.
+
+    Raises SandboxUnavailable, ToolError."""
     assert machine.program is not None
     with ExitStack() as held:
         line = machines.line(machine, sources, profile, home, held)
@@ -154,7 +200,7 @@ async def start_server(
         control.setblocking(False)
         program = os.open(machine.program, os.O_RDONLY | os.O_CLOEXEC)
         held.callback(os.close, program)
-        seccomp, errors = data_file(machine.filter, held), data_file(b"", held)
+        seccomp, errors = data_file(machine.filter, held), os.memfd_create("errors", os.MFD_CLOEXEC)
         null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         held.callback(os.close, null)
         words = [*line.options, "--perms", "0555", "--ro-bind-data", str(program), _PROGRAM, "--remount-ro", "/", "--as-pid-1"]
@@ -162,52 +208,32 @@ async def start_server(
         argv = [_PROGRAM, str(far.fileno()), str(seccomp), str(int(idle_seconds * 1000)), str(profile.limits.temporary_bytes)]
         argv += [PROXY_SOCKET] if profile.network == "proxy" else []
         fds = (*line.fds, far.fileno(), program, seccomp)
-        launched = launch(line.starter, words, argv, fds=fds, user=line.user, stdin=null, stdout=errors)
-        far.close()
-        made = Server(launched, control, machine.groups.make(profile.limits) if machine.groups else None)
         try:
-            await _greet(made, launched, control, errors)
+            launched = launch(line.starter, words, argv, fds=fds, user=line.user, stdin=null, stdout=errors)
         except BaseException:
-            made.close()
+            control.close()
+            os.close(errors)
             raise
-        return made
+        return Server(launched, control, errors, machine.groups)
 
 
-async def _greet(server: Server, launched: Launched, control: socket.socket, errors: int) -> None:
-    with anyio.move_on_after(_SECONDS):
-        if await launched.meet():
-            # The kernel takes its time over this; bubblewrap goes on with its mounts meanwhile.
-            is_bounded = server.group is None or await anyio.to_thread.run_sync(server.group.add, launched.inner)
-            if is_bounded and await _answers(control):
-                return
-    raise failed(os.pread(errors, 4096, 0).decode(errors="replace"))
-
-
-async def _answers(control: socket.socket) -> bool:
-    try:
-        control.send(b"G")
-    except ConnectionError:
-        return False
-    return (await _receive(control))[0] == b"R"
-
-
-async def _begun(status: socket.socket, ends: Ends, *, pty: bool) -> ServedTree:
-    """The run's first words: who it is, and the far side of its terminal."""
+async def _begun(status: socket.socket, ends: Ends, *, pty: bool) -> ServedTree | None:
+    """The run's first words: who it is, and the far side of its terminal. None if the server has gone."""
     with anyio.move_on_after(_SECONDS):
         word, root, _ = await _receive(status)
         if not word:
-            raise ServerGone
-        tree = ServedTree(status, ends, root)
-        tree._note(word)
+            return None
+        made = ServedTree(status, ends, root)
+        made._note(word)
         if pty and word == b"R":
             word, _, fds = await _receive(status)
-            tree._note(word)
+            made._note(word)
             if fds:
                 os.close(ends.reader)
                 if ends.writer is not None:
                     os.close(ends.writer)
-                tree._ends = Ends(reader=fds[0], writer=fds[0], is_terminal=True)
-        return tree
+                made._ends = Ends(reader=fds[0], writer=fds[0], is_terminal=True)
+        return made
     raise SandboxUnavailable("The fork server does not answer.")
 
 

@@ -40,8 +40,9 @@ class Servers:
             if not fresh and key in self._kept:
                 return self._used(key)
             self._make_room(key)
-            started = await start_server(machine, sources, profile, home, idle_seconds=self._idle_seconds)
-            if not fresh and len(self._kept) < self._most:
+            is_kept = not fresh and len(self._kept) < self._most
+            started = start_server(machine, sources, profile, home, idle_seconds=self._idle_seconds if is_kept else 0.0)
+            if is_kept:
                 self._kept[key] = started
             started.busy += 1
             return started

@@ -156,23 +156,16 @@ static int open_terminal(int status)
     return near;
 }
 
-static pid_t start(int status, const struct command *command, int input, int output)
+/* The child of vfork: it shares our memory until the new program is loaded, so it changes nothing and never returns. */
+static noreturn void become(int status, const struct command *command, int input, int output)
 {
-    int near = command->head->flags & PTY ? open_terminal(status) : -1;
-    pid_t pid = fork();
-    if (pid < 0)
-        fail(status, "fork");
-    if (pid > 0) {
-        close(near);
-        return pid;
-    }
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setsid();
-    if (near >= 0 && ioctl(near, TIOCSCTTY, 0) < 0)
+    if (command->head->flags & PTY && ioctl(input, TIOCSCTTY, 0) < 0)
         fail(status, "terminal");
-    if (dup2(near >= 0 ? near : input, 0) < 0 || dup2(near >= 0 ? near : output, 1) < 0 || dup2(1, 2) < 0)
+    if (dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(1, 2) < 0)
         fail(status, "descriptors");
     if (chdir(command->directory) < 0)
         fail(status, "chdir");
@@ -183,6 +176,16 @@ static pid_t start(int status, const struct command *command, int input, int out
     int missing = errno == ENOENT;
     dprintf(2, "%s: %s\n", command->words[0], strerror(errno));
     _exit(missing ? 127 : 126);
+}
+
+static pid_t start(int status, const struct command *command, int input, int output)
+{
+    pid_t pid = vfork();
+    if (pid == 0)
+        become(status, command, input, output);
+    if (pid < 0)
+        fail(status, "fork");
+    return pid;
 }
 
 static void watch(int status, int events, pid_t command)
@@ -249,6 +252,12 @@ noreturn void run(int control, int server, const struct filter *filter, const ch
         _exit(1);
     if (command.head->flags & WAIT && (recv(status, &word, 1, 0) != 1 || word != 'G'))
         _exit(0);
+    if (command.head->flags & PTY) {
+        close(fds[2]);
+        close(fds[3]);
+        fds[2] = open_terminal(status);
+        fds[3] = dup(fds[2]);
+    }
     pid_t pid = start(status, &command, fds[2], fds[3]);
     close(fds[2]);
     close(fds[3]);

@@ -1,6 +1,6 @@
-/* The fork server: it stays inside a sandbox that bubblewrap made and keeps one run ready, in namespaces of its own.
+/* The fork server: it stays inside a sandbox that bubblewrap made and keeps runs ready, each in namespaces of its own.
  *
- * It parses nothing that a command wrote. The run that is ready takes the next message of the control socket, which carries four
+ * It parses nothing that a command wrote. A run that is ready takes the next message of the control socket, which carries four
  * descriptors: the status socket, the request, standard input, standard output. It gives a copy of the status socket to the server,
  * which closes it when it has reaped the run's first process; the kernel permits that only when nothing of the run's pid namespace is
  * left. So the end of the status socket, seen from outside, means "all gone". */
@@ -21,11 +21,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RUNS = 32, AGAIN = 50 };
+/* How long a run has the machine to itself before the next one is made ready. */
+enum { RUNS = 32, SPARES = 2, BREATH = 5 };
 
 /* `view` keeps the run's mounts until after its end was told: taking them down is slow and nobody need wait for it. */
 static struct { pid_t pid; int status, view; } runs[RUNS];
-static struct { pid_t pid; int link; } spare;
+static struct spare { pid_t pid; int link; } spares[SPARES];
 static struct filter filter;
 static const char *temporary_bytes;
 
@@ -73,7 +74,10 @@ static void prepare(int control, int events)
 {
     unsigned long spaces = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC;
     int link[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, link) < 0)
+    struct spare *spare = spares;
+    while (spare < spares + SPARES && spare->pid)
+        spare++;
+    if (spare == spares + SPARES || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, link) < 0)
         return;
     pid_t pid = (pid_t)syscall(SYS_clone, spaces | SIGCHLD, 0, 0, 0, 0);
     if (pid == 0) {
@@ -85,31 +89,34 @@ static void prepare(int control, int events)
                 close(runs[each].status);
                 close(runs[each].view);
             }
+        for (int each = 0; each < SPARES; each++)
+            if (spares[each].pid)
+                close(spares[each].link);
         run(control, link[1], &filter, temporary_bytes);
     }
     close(link[1]);
     if (pid > 0) {
-        spare.pid = pid;
-        spare.link = link[0];
+        spare->pid = pid;
+        spare->link = link[0];
     } else {
         close(link[0]);
     }
 }
 
-/* The spare has taken a request, or has ended. */
-static void promote(void)
+/* A spare has taken a request, or has ended. */
+static void promote(struct spare *spare)
 {
     int fds[2], place = 0;
     while (place < RUNS && runs[place].pid)
         place++;
     /* One that ended without a request shows that nothing can be made ready here; the host starts another server. */
-    if (!receive(spare.link, fds, 2))
+    if (!receive(spare->link, fds, 2))
         _exit(8);
-    runs[place].pid = spare.pid;
+    runs[place].pid = spare->pid;
     runs[place].status = fds[0];
     runs[place].view = fds[1];
-    close(spare.link);
-    spare.pid = 0;
+    close(spare->link);
+    spare->pid = 0;
 }
 
 static int reap(void)
@@ -117,8 +124,9 @@ static int reap(void)
     int running = 0;
     pid_t pid;
     while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
-        if (pid == spare.pid)
-            promote();
+        for (int each = 0; each < SPARES; each++)
+            if (spares[each].pid == pid)
+                promote(&spares[each]);
         for (int each = 0; each < RUNS; each++)
             if (runs[each].pid == pid) {
                 close(runs[each].status);
@@ -154,6 +162,47 @@ static void offer_ourselves(void)
     close(fd);
 }
 
+static int ready_spares(void)
+{
+    int found = 0;
+    for (int each = 0; each < SPARES; each++)
+        found += spares[each].pid != 0;
+    return found;
+}
+
+/* Until the host has gone, or nothing was asked for `idle` milliseconds. With none of these it is for one run alone. */
+static int serve(int control, int events, int idle)
+{
+    prepare(control, events);
+    for (int running = 0, begun = 0;;) {
+        int spare = ready_spares(), wanted = idle ? SPARES : begun ? 0 : 1;
+        struct pollfd watched[2 + SPARES] = { { control, 0, 0 }, { events, POLLIN, 0 } };
+        for (int each = 0; each < SPARES; each++)
+            watched[2 + each] = (struct pollfd){ spares[each].pid ? spares[each].link : -1, POLLIN, 0 };
+        int is_short = spare < wanted && spare + running < RUNS;
+        int ready = poll(watched, 2 + SPARES, is_short ? BREATH : running || !idle ? -1 : idle);
+        if (ready < 0 && errno != EINTR)
+            return 5;
+        if (watched[0].revents || (ready == 0 && !is_short))
+            return 0;
+        struct signalfd_siginfo ignored;
+        while (read(events, &ignored, sizeof ignored) > 0)
+            ;
+        for (int each = 0; each < SPARES; each++)
+            if (spares[each].pid && watched[2 + each].revents) {
+                promote(&spares[each]);
+                begun = 1;
+            }
+        int before = running;
+        running = reap();
+        if (!idle && begun && !running)
+            return 0;
+        /* It is a good moment when a run has ended, and when nothing has happened for a while. */
+        if (is_short && (ready == 0 || running < before || ready_spares() == 0))
+            prepare(control, events);
+    }
+}
+
 /* enter UID [PATH...] -- PROGRAM WORD..., or
  * CONTROL-FD FILTER-FD IDLE-MILLISECONDS TEMPORARY-BYTES [PROXY-SOCKET] */
 int main(int count, char **words)
@@ -162,7 +211,7 @@ int main(int count, char **words)
         enter(words + 2);
     if (count < 5)
         return 2;
-    int control = atoi(words[1]), idle = atoi(words[3]);
+    int control = atoi(words[1]);
     temporary_bytes = words[4];
     offer_ourselves();
     prctl(PR_SET_DUMPABLE, 0);
@@ -173,29 +222,9 @@ int main(int count, char **words)
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
     int events = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    /* Not before the host has set our limits, which everything we start inherits. */
-    char word = 0;
-    if (recv(control, &word, 1, 0) != 1 || word != 'G')
-        return 0;
+    if (events < 0)
+        return 4;
     if (count > 5)
         start_forwarding(control, words[5]);
-    if (events < 0 || send(control, "R", 1, MSG_NOSIGNAL) != 1)
-        return 4;
-    for (int running = 0;;) {
-        if (!spare.pid && running < RUNS)
-            prepare(control, events);
-        struct pollfd watched[3] = { { control, 0, 0 }, { events, POLLIN, 0 }, { spare.pid ? spare.link : -1, POLLIN, 0 } };
-        /* A run may have used up the processes for a while: then it is tried again. */
-        int ready = poll(watched, 3, !spare.pid && running < RUNS ? AGAIN : running ? -1 : idle);
-        if (watched[0].revents || (ready == 0 && spare.pid))
-            return 0;
-        if (ready < 0 && errno != EINTR)
-            return 5;
-        struct signalfd_siginfo ignored;
-        while (read(events, &ignored, sizeof ignored) > 0)
-            ;
-        if (watched[2].revents)
-            promote();
-        running = reap();
-    }
+    return serve(control, events, atoi(words[3]));
 }
