@@ -94,7 +94,7 @@ class Bubblewrap:
             async with self._started(machine, command, profile, interactive=False, on_output=None) as process:
                 return await process.wait()
 
-        await try_canaries(run, self._state)
+        await try_canaries(run, self._state, known=(*view.PLACES, "/workspace"))
         # The canaries are gone, and with them the use of a server that holds them.
         self._servers.close()
 

@@ -13,6 +13,10 @@ from ostiary.contracts.sandbox import Command, Exit, Mount, SandboxLimits, Sandb
 # fence it must do no harm.
 _SCRIPT = r"""
 [ -e "$outside" ] && echo "leak: a file outside is there"
+for place in /* /.[!.]*; do
+    [ -n "$known" ] && [ -e "$place" ] || continue
+    case " $known " in *" $place "*) ;; *) echo "leak: $place is there" ;; esac
+done
 [ "$(cat inside)" = "$word" ] && echo "ok: workspace"
 [ -w . ] && echo "ok: writable"
 for place in / /usr /etc /dev /proc/sys /proc/sys/kernel/hostname /proc/sys/kernel/core_pattern; do
@@ -33,7 +37,7 @@ done < /proc/net/dev
 for file in /proc/[0-9]*/environ; do
     { tr '\0' '\n' < "$file"; } 2>/dev/null | while IFS= read -r line; do
         case "${line%%=*}" in
-            PATH|HOME|LANG|TERM|TMPDIR|XDG_CACHE_HOME|PWD|OLDPWD|SHLVL|_|HOSTNAME|container|outside|word) ;;
+            PATH|HOME|LANG|TERM|TMPDIR|XDG_CACHE_HOME|PWD|OLDPWD|SHLVL|_|HOSTNAME|container|known|outside|word) ;;
             *) echo "leak: a variable ${line%%=*}" ;;
         esac
     done
@@ -49,9 +53,11 @@ _LIMITS = SandboxLimits(seconds=10.0, output_bytes=16384, memory_bytes=512 * 102
 Run = Callable[[Command, SandboxProfile], Awaitable[Exit]]
 
 
-async def try_canaries(run: Run, state: Path) -> None:
-    """Raises SandboxUnavailable with what did not hold."""
-    with _canaries(state) as (command, profile):
+async def try_canaries(run: Run, state: Path, *, known: tuple[str, ...] = ()) -> None:
+    """`known` is all that may be at the top of the tree, where that can be said.
+
+    Raises SandboxUnavailable with what did not hold."""
+    with _canaries(state, known) as (command, profile):
         done = await run(command, profile)
     said = frozenset(done.output.decode(errors="replace").splitlines())
     strange = sorted(said - _EXPECTED)
@@ -61,7 +67,7 @@ async def try_canaries(run: Run, state: Path) -> None:
 
 
 @contextmanager
-def _canaries(state: Path) -> Iterator[tuple[Command, SandboxProfile]]:
+def _canaries(state: Path, known: tuple[str, ...]) -> Iterator[tuple[Command, SandboxProfile]]:
     word = secrets.token_hex(8)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="canary-", dir=state) as folder:
@@ -69,7 +75,7 @@ def _canaries(state: Path) -> Iterator[tuple[Command, SandboxProfile]]:
         outside.write_text(word)
         inside.mkdir()
         (inside / "inside").write_text(word)
-        command = Command(argv=("/bin/sh", "-c", _SCRIPT), env={"outside": str(outside), "word": word})
+        command = Command(argv=("/bin/sh", "-c", _SCRIPT), env={"outside": str(outside), "word": word, "known": " ".join(known)})
         yield (
             command,
             SandboxProfile(

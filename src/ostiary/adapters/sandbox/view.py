@@ -18,6 +18,8 @@ _ETC_FILES = ("ld.so.cache", "nsswitch.conf", "localtime", "mime.types", "protoc
 _ETC_FOLDERS = ("alternatives", "ssl/certs", "ca-certificates", "pki/tls/certs", "pki/ca-trust/extracted", "fonts")
 _LARGEST_COPY = 1024**2
 _TOP = ("bin", "sbin", "lib", "lib64", "lib32", "libx32")
+# All there is at the top, besides mounts.
+PLACES = ("/dev", "/etc", "/nix", "/proc", "/run", "/tmp", "/usr", "/var", *(f"/{name}" for name in _TOP))  # noqa: S108
 _OWN = ("/proc", "/dev", "/usr", "/etc", "/sys", "/run", "/var", "/bin", "/sbin", "/lib", "/lib64", "/tmp")  # noqa: S108
 _PASSWD = f"root:x:0:0:root:/nonexistent:/bin/false\nsandbox:x:{UID}:{UID}:sandbox:{{home}}:/bin/sh\n"
 _GROUP = f"root:x:0:\nsandbox:x:{UID}:\n"

@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from ostiary.adapters.sandbox import bubblewrap as module
+from ostiary.adapters.sandbox import view
 from ostiary.adapters.sandbox.bubblewrap import Bubblewrap
 from ostiary.adapters.sandbox.served import Server
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
@@ -89,8 +90,6 @@ async def test_a_bubblewrap_that_does_not_fence_is_not_believed(
 
 
 async def test_a_weakened_fence_is_found_by_the_canaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ostiary.adapters.sandbox import view
-
     whole = view.fences
     monkeypatch.setattr(view, "fences", lambda: (word for word in whole() if word != "--unshare-net"))
     async with aclosing(Bubblewrap(state=tmp_path / "state")) as sandbox:
@@ -98,14 +97,14 @@ async def test_a_weakened_fence_is_found_by_the_canaries(tmp_path: Path, monkeyp
             await sandbox.probe()
 
 
-async def test_a_file_that_shows_through_is_found_by_the_canaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ostiary.adapters.sandbox import view
-
+@pytest.mark.parametrize("native", [True, False])
+async def test_a_place_that_shows_through_is_found_by_the_canaries(
+    native: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = view.system
-    monkeypatch.setattr(view, "system", lambda: (*whole(), "--ro-bind", str(tmp_path), str(tmp_path)))
-    os.chmod(tmp_path, 0o755)
-    async with aclosing(Bubblewrap(state=tmp_path / "state", fork_server=False)) as sandbox:
-        with pytest.raises(SandboxUnavailable):
+    monkeypatch.setattr(view, "system", lambda: (*whole(), "--ro-bind", "/opt", "/opt"))
+    async with aclosing(Bubblewrap(state=tmp_path / "state", native=native)) as sandbox:
+        with pytest.raises(SandboxUnavailable, match="leak: /opt is there"):
             await sandbox.probe()
 
 
@@ -129,9 +128,9 @@ async def test_the_probe_is_made_once(tmp_path: Path, monkeypatch: pytest.Monkey
     seen = []
     whole = module.try_canaries
 
-    async def counted(*arguments: object) -> None:
+    async def counted(*arguments: object, **named: object) -> None:
         seen.append(1)
-        await whole(*arguments)  # type: ignore[arg-type]
+        await whole(*arguments, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "try_canaries", counted)
     async with aclosing(Bubblewrap(state=tmp_path / "state", fork_server=False)) as sandbox:
