@@ -181,7 +181,7 @@ def test_a_request_without_a_key_that_is_cut_off_is_told_not_to_ask_again(home: 
 
 def test_a_stream_cut_off_by_stopping_ends_with_the_reason(home: Home, model: Model) -> None:
     gate = model.gate()
-    model.begin(Reply(parts=(Words(pieces=("half ", "never")),), holds={2: gate}), "whole")
+    model.begin(Reply(parts=(Words(pieces=("half of the answer is here, and ", "never")),), holds={2: gate}), "whole")
     with home.up() as gateway:
         connection = gateway.open("POST", "/v1/chat/completions", said("hi", "ada", stream=True))
         response = connection.getresponse()

@@ -234,7 +234,7 @@ def test_a_stream_that_breaks_after_it_began_ends_in_failed(client: OpenAI, mode
 
 def test_a_response_under_way_can_be_looked_up_and_not_yet_continued(gateway: Gateway, client: OpenAI, model: Model) -> None:
     gate = model.gate()
-    model.begin(Reply(parts=(Words(pieces=("slow ", "words")),), holds={2: gate}))
+    model.begin(Reply(parts=(Words(pieces=("two slow ", "words")),), holds={2: gate}))
     stream = client.responses.create(model="ostiary", input="a", stream=True)
     created = next(iter(stream))
     assert created.type == "response.created"
@@ -244,8 +244,8 @@ def test_a_response_under_way_can_be_looked_up_and_not_yet_continued(gateway: Ga
     model.release(gate)
     rest = [event for event in stream if event.type == "response.completed"]
     assert looked.status == "in_progress"
-    assert rest[0].response.output_text == "slow words"
-    assert client.responses.retrieve(created.response.id).output_text == "slow words"
+    assert rest[0].response.output_text == "two slow words"
+    assert client.responses.retrieve(created.response.id).output_text == "two slow words"
 
 
 def test_the_same_key_runs_once(client: OpenAI, model: Model) -> None:
