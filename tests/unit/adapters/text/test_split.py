@@ -103,7 +103,8 @@ def test_discord_gets_at_most_17_lines() -> None:
 @settings(max_examples=60)
 @given(markdown(), st.sampled_from([40, 90, 300]), st.sampled_from([0, 1, 7]))
 def test_cutting_loses_no_letter(text: str, size: int, lines: int) -> None:
-    text = text.replace("| a | b |", "| 1 | 2 |")
+    # A table that becomes a list says what its columns are called only where they are: heads hold no letters here.
+    text = text.replace("\\|", "").replace("| a | b |", "| 1 | 2 |")
     whole = "".join(cut("plain", text, 0))
     pieces = "".join(cut("plain", text, size, lines=lines))
     # A link that is cut in two only adds; the words of the whole stay in order.
