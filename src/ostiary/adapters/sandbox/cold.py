@@ -28,16 +28,8 @@ from ostiary.contracts.sandbox import Command, SandboxProfile
 class ColdTree:
     def __init__(self, launched: Launched, ends: Ends, group: Group | None) -> None:
         self._launched = launched
-        self._ends = ends
+        self.ends = ends
         self._group = group
-
-    @property
-    def reader(self) -> int:
-        return self._ends.reader
-
-    @property
-    def writer(self) -> int | None:
-        return self._ends.writer
 
     @property
     def root(self) -> int | None:
@@ -54,9 +46,6 @@ class ColdTree:
         # bubblewrap reports a signal as shells do.
         return (None, status - 128) if 128 < status < 128 + signal.NSIG else (status, None)
 
-    def finish_input(self) -> None:
-        self._ends.finish_input()
-
     def terminate(self) -> None:
         for pid in tree(self._launched.inner)[1:]:
             try:
@@ -69,7 +58,7 @@ class ColdTree:
 
     def close(self) -> None:
         self._launched.close()
-        self._ends.close()
+        self.ends.close()
         if self._group is not None:
             self._group.remove()
 

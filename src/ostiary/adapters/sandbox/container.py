@@ -94,16 +94,8 @@ class ContainerTree:
         self._engine = engine
         self._name = name
         self._child = child
-        self._ends = ends
+        self.ends = ends
         self._asked: list[subprocess.Popen[bytes]] = []
-
-    @property
-    def reader(self) -> int:
-        return self._ends.reader
-
-    @property
-    def writer(self) -> int | None:
-        return self._ends.writer
 
     @property
     def root(self) -> int | None:
@@ -125,9 +117,6 @@ class ContainerTree:
         # The engine reports a signal as shells do; a client that we killed, as the kernel does.
         number = -code if code < 0 else code - 128
         return (None, number) if 0 < number < signal.NSIG else (code, None)
-
-    def finish_input(self) -> None:
-        self._ends.finish_input()
 
     def terminate(self) -> None:
         self._ask("kill", "--signal", "TERM", self._name)
@@ -155,7 +144,7 @@ class ContainerTree:
             except subprocess.TimeoutExpired:
                 asked.kill()
                 asked.wait()
-        self._ends.close()
+        self.ends.close()
 
 
 class Container:

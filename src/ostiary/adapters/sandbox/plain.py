@@ -29,17 +29,9 @@ class PlainTree:
 
     def __init__(self, child: Child, ends: Ends, mark: str, find: Callable[[str], list[int]]) -> None:
         self._child = child
-        self._ends = ends
+        self.ends = ends
         self._mark = mark
         self._find = find
-
-    @property
-    def reader(self) -> int:
-        return self._ends.reader
-
-    @property
-    def writer(self) -> int | None:
-        return self._ends.writer
 
     @property
     def root(self) -> int | None:
@@ -55,9 +47,6 @@ class PlainTree:
         while self._signal_all(signal.SIGKILL):  # noqa: ASYNC110
             await anyio.sleep(_LOOK_EVERY)
         return (None, -code) if code < 0 else (code, None)
-
-    def finish_input(self) -> None:
-        self._ends.finish_input()
 
     def terminate(self) -> None:
         self._signal_all(signal.SIGTERM)
@@ -78,7 +67,7 @@ class PlainTree:
         return bool(found)
 
     def close(self) -> None:
-        self._ends.close()
+        self.ends.close()
 
 
 async def start_plain(

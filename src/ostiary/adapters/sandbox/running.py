@@ -11,6 +11,7 @@ from typing import Protocol
 import anyio
 from anyio import CancelScope, Event
 
+from ostiary.adapters.sandbox.ends import Ends
 from ostiary.adapters.sandbox.instructions import not_begun
 from ostiary.adapters.sandbox.output import HeadTail
 from ostiary.adapters.sandbox.proc import tree, usage
@@ -36,13 +37,10 @@ class NeverBegan(Exception):
 
 
 class Tree(Protocol):
-    """What a backend has started. `reader` gives the output; `writer` takes input and is None if there is none to give."""
+    """What a backend has started; its output and input are at `ends`."""
 
     @property
-    def reader(self) -> int: ...
-
-    @property
-    def writer(self) -> int | None: ...
+    def ends(self) -> Ends: ...
 
     @property
     def root(self) -> int | None:
@@ -58,8 +56,6 @@ class Tree(Protocol):
     async def gone(self) -> tuple[int | None, int | None]:
         """Code and signal of the command, once nothing of its tree is left. Raises NeverBegan, SandboxUnavailable."""
         ...
-
-    def finish_input(self) -> None: ...
 
     def terminate(self) -> None: ...
 
@@ -88,7 +84,7 @@ async def running(
             if stdin:
                 group.start_soon(process.give, stdin, interactive)
             elif not interactive:
-                started.finish_input()
+                started.ends.finish_input()
             try:
                 yield process
             except Exception as error:  # noqa: BLE001 - raised below
@@ -125,10 +121,10 @@ class Running:
         return self._kept.after(after), self._kept.total
 
     async def write(self, data: bytes) -> None:
-        if self.is_over or self._tree.writer is None:
+        if self.is_over or self._tree.ends.writer is None:
             raise ToolError("The command takes no input any more.")
         try:
-            await self._feed(self._tree.writer, data)
+            await self._feed(self._tree.ends.writer, data)
         except OSError as error:
             raise ToolError("The command takes no input any more.") from error
 
@@ -158,7 +154,7 @@ class Running:
         Callbacks and not tasks do the rest: a command that says nothing and is over soon then costs nothing."""
         begun = time.monotonic()
         loop = asyncio.get_running_loop()
-        loop.add_reader(self._tree.reader, self._read)
+        loop.add_reader(self._tree.ends.reader, self._read)
         self._later(_WATCH_EVERY, self._watch)
         self._later(self._limits.seconds, self._run_out)
         self._is_living = True
@@ -173,7 +169,7 @@ class Running:
             self.is_over, self._is_living = True, False
             for timer in self._timers.values():
                 timer.cancel()
-            loop.remove_reader(self._tree.reader)
+            loop.remove_reader(self._tree.ends.reader)
         if self._waiting.cancelled_caught:
             self._failure = SandboxUnavailable("A command did not end when it was killed.", hint="Look at the processes.")
         # What it had said when it ended.
@@ -228,14 +224,14 @@ class Running:
     def _read(self) -> bool:
         """One piece of output; False if there is none now, or no more. Others run between two pieces."""
         try:
-            data = os.read(self._tree.reader, _PIECE)
+            data = os.read(self._tree.ends.reader, _PIECE)
         except BlockingIOError:
             return False
         except OSError:
             # A terminal whose other side is closed.
             data = b""
         if not data:
-            asyncio.get_running_loop().remove_reader(self._tree.reader)
+            asyncio.get_running_loop().remove_reader(self._tree.ends.reader)
             return False
         self._kept.add(data)
         self._tell(data)
@@ -253,13 +249,13 @@ class Running:
     async def give(self, stdin: bytes, interactive: bool) -> None:
         """All of its input, and then its end if there is no more to come."""
         try:
-            if stdin and self._tree.writer is not None:
-                await self._feed(self._tree.writer, stdin)
+            if stdin and self._tree.ends.writer is not None:
+                await self._feed(self._tree.ends.writer, stdin)
         except OSError:
             # A command need not read what it is given.
             return
         if not interactive:
-            self._tree.finish_input()
+            self._tree.ends.finish_input()
 
     async def _feed(self, writer: int, data: bytes) -> None:
         rest = memoryview(data)

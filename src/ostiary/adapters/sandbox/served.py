@@ -42,19 +42,11 @@ class ServerGone(Exception):
 class ServedTree:
     def __init__(self, status: socket.socket, ends: Ends, root: int) -> None:
         self._status = status
-        self._ends = ends
+        self.ends = ends
         self._root = root
         self._how: tuple[int | None, int | None] | None = None
         self._trouble = ""
         self.settle: Callable[[], bool] | None = None
-
-    @property
-    def reader(self) -> int:
-        return self._ends.reader
-
-    @property
-    def writer(self) -> int | None:
-        return self._ends.writer
 
     @property
     def root(self) -> int | None:
@@ -74,9 +66,6 @@ class ServedTree:
         elif data[:1] == b"E":
             self._trouble = data[2:].decode(errors="replace")
 
-    def finish_input(self) -> None:
-        self._ends.finish_input()
-
     def terminate(self) -> None:
         self._say(b"T")
 
@@ -95,7 +84,7 @@ class ServedTree:
 
     def close(self) -> None:
         self._status.close()
-        self._ends.close()
+        self.ends.close()
 
 
 class Server:
@@ -232,7 +221,7 @@ async def _begun(status: socket.socket, ends: Ends, *, pty: bool) -> ServedTree 
                 os.close(ends.reader)
                 if ends.writer is not None:
                     os.close(ends.writer)
-                made._ends = Ends(reader=fds[0], writer=fds[0], is_terminal=True)
+                made.ends = Ends(reader=fds[0], writer=fds[0], is_terminal=True)
         return made
     raise SandboxUnavailable("The fork server does not answer.")
 
