@@ -47,12 +47,24 @@ def _run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        told = _alone(error)
+        if isinstance(told, OstiaryError) and os.environ.get("OSTIARY_DEBUG") != "1":
+            from ostiary.cli.output import complain
+
+            return complain(told)
         # The last resort: a bug is told in a sentence; who wants to see where it happened finds it in the log.
         if os.environ.get("OSTIARY_DEBUG") == "1":
             raise
         from ostiary.cli.last_resort import apologise
 
         return apologise(error)
+
+
+def _alone(error: BaseException) -> BaseException:
+    """What a group of one is about: some Pythons wrap what is raised while a group is handled."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 def _without_debug(arguments: list[str]) -> list[str]:

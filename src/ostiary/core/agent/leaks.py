@@ -33,10 +33,10 @@ _URL = re.compile(
 _RELATIVE = re.compile(rf"(?<![\w:/\\.])[/\\]{{2}}[\w\[%@-]{_REST}")
 _LABEL = rf"[^\W_][\w-]{{0,62}}+[{_DOTS}]"
 _BARE = re.compile(
-    rf"(?<![\w/:\\{_DOTS}-])(?:(?:{_LABEL})++(?:[^\W\d_]{{2,24}}+)?|(?:\d{{1,3}}\.){{3}}\d{{1,3}})(?::\d{{1,5}}+)?[/?#\\]{_REST}"
+    rf"(?<![\w/:\\{_DOTS}-])(?:(?:{_LABEL})+(?:[^\W\d_]{{2,24}}+)?|(?:\d{{1,3}}\.){{3}}\d{{1,3}})(?::\d{{1,5}}+)?[/?#\\]{_REST}"
 )
 # A name of three parts or more: looking it up is enough to tell its owner what the first ones say.
-_NAME = re.compile(rf"(?<![\w/:@\\{_DOTS}-])(?:{_LABEL}){{2,}}+([a-z]{{2,24}}+)(?![\w-])", re.IGNORECASE)
+_NAME = re.compile(rf"(?<![\w/:@\\{_DOTS}-])(?:{_LABEL}){{2,}}([a-z]{{2,24}}+)(?![\w-]|[{_DOTS}]\w)", re.IGNORECASE)
 _TOP = frozenset(
     re.findall(
         r"\w+",

@@ -272,17 +272,17 @@ SHAPES: Final[tuple[Shape, ...]] = (
         kind="private-key",
         anchor=b"-----BEGIN ",
         in_run=False,
-        source=rb"-----BEGIN (?:(?!PRIVATE)[A-Z0-9]{2,12}+ ){0,3}+PRIVATE KEY(?: BLOCK)?-----"
-        rb"(?=(?:\s|\\+[nr]|[|>\"'])*+(?:[A-Z][A-Za-z-]{2,20}+: ?[^\n\\]{0,90}+(?:\s|\\+[nr])++){0,4}+[A-Za-z0-9+/=]{16})"
-        rb"(?:(?:[^-]|-(?!----)){0,32768}+-----END [A-Z0-9 ]{8,40}+-----"
-        rb"|(?:[A-Za-z0-9+/=]{16,}+|(?:\s|\\+[nr])++(?=[A-Za-z0-9+/=]{16})|(?:[A-Z][A-Za-z-]{2,20}+: ?[^\n\\]{0,90}+))*+)",
+        source=rb"-----BEGIN (?:(?!PRIVATE)[A-Z0-9]{2,12}+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+        rb"(?=(?:\s|\\+[nr]|[|>\"'])*(?:[A-Z][A-Za-z-]{2,20}+: ?[^\n\\]{0,90}+(?:\s|\\+[nr])+){0,4}[A-Za-z0-9+/=]{16})"
+        rb"(?:(?:[^-]|-(?!----)){0,32768}-----END [A-Z0-9 ]{8,40}+-----"
+        rb"|(?:[A-Za-z0-9+/=]{16,}+|(?:\s|\\+[nr])+(?=[A-Za-z0-9+/=]{16})|(?:[A-Z][A-Za-z-]{2,20}+: ?[^\n\\]{0,90}+))*)",
     ),
     Shape(kind="age", anchor=b"AGE-SECRET-KEY-1", source=_from_start(b"AGE-SECRET-KEY-1", rb"[A-Z0-9]{50,64}+")),
     Shape(
         kind="putty",
         anchor=b"Private-Lines:",
         in_run=False,
-        source=rb"Private-Lines: ?[0-9]{1,3}+\s{1,2}(?P<secret>(?:[A-Za-z0-9+/=]{1,80}+\s{1,2})++)",
+        source=rb"Private-Lines: ?[0-9]{1,3}+\s{1,2}(?P<secret>(?:[A-Za-z0-9+/=]{1,80}+\s{1,2})+)",
     ),
     Shape(
         kind="url-password",
