@@ -4,7 +4,9 @@ import asyncio
 import json
 import tempfile
 import time
+from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 from bench.policy import policy_row
@@ -29,7 +31,9 @@ def house_rules(stage: Stage) -> Iterator[Row]:
 def _scanning(stage: Stage) -> Iterator[Row]:
     from ostiary.core.policy.secrets import Guard
 
-    guard = Guard(lambda: tuple(f"known-secret-number-{number:04}-abcdef" for number in range(50)))
+    # As keys are: random letters and digits behind a provider's prefix.
+    known = tuple(f"sk-{b64encode(sha256(bytes([number])).digest(), b'xy').decode().rstrip('=')}" for number in range(50))
+    guard = Guard(lambda: known)
     source = Path(__file__).parents[2] / "src"
     ordinary = "\n".join(path.read_text() for path in sorted(source.rglob("*.py")))
     text = (ordinary * (_SCANNED // len(ordinary) + 1))[:_SCANNED]
