@@ -10,6 +10,7 @@ OstiaryError
 │   ├── StoreUnavailable     disk full, read-only, locked, gone: nothing was written, try again later
 │   ├── StoreRefused         corrupt, wrong key, newer version, held by another process: a person must act
 │   ├── Conflict             `expect` did not hold: read again, decide again
+│   ├── QuotaExceeded        the write would make the store larger than it may be: nothing was written
 │   ├── StaleLease           somebody else holds the lease now: stop at once
 │   └── AlreadyAccepted      the message was accepted before: watch that one
 ├── ModelError               see contracts.model for what each kind permits
@@ -23,6 +24,7 @@ OstiaryError
 │   │   ├── ImageTooLarge
 │   │   └── ThinkingUnsupported   retry with a level of `supported`
 │   └── ModelMisconfigured   unknown provider or model, missing key: ask the owner
+├── EmbedderUnavailable      no vectors now: search by words alone, and say so
 ├── ToolError                becomes an error result the model reads
 ├── SandboxUnavailable       nothing was run, and nothing will be without a fence: `hint` says what to install or allow
 ├── ChannelError
@@ -77,6 +79,10 @@ class StoreRefused(StoreError):
 
 
 class Conflict(StoreError):
+    pass
+
+
+class QuotaExceeded(StoreError):
     pass
 
 
@@ -144,6 +150,10 @@ class ThinkingUnsupported(ModelRejected):
 
 class ModelMisconfigured(ModelError):
     kind = "misconfigured"
+
+
+class EmbedderUnavailable(OstiaryError):
+    pass
 
 
 class ToolError(OstiaryError):

@@ -76,7 +76,7 @@ class SessionRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentVersion:
-    """`version` counts from 1. `digest` is empty for a tombstone."""
+    """`version` counts from 1. `digest` is empty for a tombstone. An `erased` version is known by its digest alone."""
 
     collection: str
     path: str
@@ -87,6 +87,18 @@ class DocumentVersion:
     author: str
     turn: str = ""
     label: Label | None = None
+    executable: bool = False
+    erased: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionUse:
+    """What one collection holds: living documents and their bytes, and the bytes of all versions, each content once."""
+
+    collection: str
+    documents: int
+    bytes: int
+    stored_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +206,9 @@ class PutBlob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Put:
-    """A new version. `expect_version` (0: must not exist) makes it compare-and-swap; Conflict otherwise. Gives the version."""
+    """A new version. `expect_version` (0: must not exist) makes it compare-and-swap; Conflict otherwise. Gives the version.
+
+    `executable` None keeps what the version before it was. Raises QuotaExceeded, BadInput (path, size)."""
 
     collection: str
     path: str
@@ -204,6 +218,61 @@ class Put:
     turn: str = ""
     label: Label | None = None
     expect_version: int | None = None
+    executable: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extend:
+    """A new version: the newest content with `content` behind it (alone if there is none). Nobody's text is lost, whoever
+    writes at the same time. Its label joins that of the version before. Gives the version."""
+
+    collection: str
+    path: str
+    content: bytes
+    at: float
+    author: str
+    turn: str = ""
+    label: Label | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """The content goes on under `to` (its version 1, or after what was deleted there); `path` gets a tombstone.
+
+    Raises Conflict if something lives at `to`, BadInput if nothing lives at `path`. Gives the new version at `to`."""
+
+    collection: str
+    path: str
+    to: str
+    at: float
+    author: str
+    turn: str = ""
+    expect_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restore:
+    """An older version's content, label and mode as a new version. Raises BadInput if it is not there, a tombstone or
+    erased; Conflict. Gives the new version."""
+
+    collection: str
+    path: str
+    version: int
+    at: float
+    author: str
+    turn: str = ""
+    expect_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EraseVersions:
+    """The content of these versions is gone for ever (of every version if `versions` is empty); their digests stay.
+
+    Content that a living or kept version elsewhere shares stays there. Gives how many were erased."""
+
+    collection: str
+    path: str
+    versions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +324,10 @@ Write = (
     | DeleteValue
     | PutBlob
     | Put
+    | Extend
+    | Move
+    | Restore
+    | EraseVersions
     | Tombstone
     | Audit
     | SaveSnapshot
@@ -328,6 +401,14 @@ class Store(Protocol):
         """The journal in order; `turn` keeps one turn's events; `limit` 0 is everything."""
         ...
 
+    async def events_after(self, after: int, *, limit: int = 1000) -> tuple[tuple[int, Recorded], ...]:
+        """Events of all sessions in the order they were committed, each with its place; places only grow."""
+        ...
+
+    async def session_of(self, turn: str) -> SessionKey | None:
+        """The session a turn belongs to."""
+        ...
+
     async def verify(self, session: SessionKey) -> str:
         """Check the session's hash chain. Empty if it holds, else one sentence naming the first broken seq."""
         ...
@@ -354,14 +435,23 @@ class Store(Protocol):
 
 
 class Documents(Protocol):
-    """Reading versioned documents; they are written by `Put` and `Tombstone` through `Store.commit`."""
+    """Reading versioned documents; they are written through `Store.commit` (Put, Extend, Move, Restore, Tombstone)."""
 
     async def get(self, collection: str, path: str, *, version: int | None = None) -> tuple[DocumentVersion, bytes] | None:
-        """None if there is none, or the newest version is a tombstone and no version was named."""
+        """None if there is none, it was erased, or the newest version is a tombstone and no version was named."""
         ...
 
-    async def list(self, collection: str, *, pattern: str = "**") -> tuple[DocumentVersion, ...]:
-        """Newest living versions whose path matches the glob (`**` crosses folders), in path order."""
+    async def list(
+        self, collection: str, *, pattern: str = "**", at: float | None = None, limit: int = 0, after: str = ""
+    ) -> tuple[DocumentVersion, ...]:
+        """Newest living versions whose path matches the glob (`**` crosses folders), in path order; `at` (UTC) lists them as
+        they were at that moment. `limit` (0 all) and `after` (a path) page through them."""
+        ...
+
+    async def collections(self) -> tuple[CollectionUse, ...]: ...
+
+    async def changes(self, after: int, *, limit: int = 1000) -> tuple[tuple[int, DocumentVersion], ...]:
+        """Versions of all collections in the order they were committed, each with its place; places only grow."""
         ...
 
     async def history(self, collection: str, path: str) -> tuple[DocumentVersion, ...]:
