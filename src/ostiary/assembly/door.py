@@ -1,7 +1,7 @@
 """Builds the door of a house: the gate with its books, the pages, the sockets, the web app."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -198,7 +198,7 @@ def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "
             steps=house.verdict.explain,
         ),
         approvals=house.approvals,
-        changes=ChangesAtDesk(changes=house.changes, documents=house.store.documents, redact=_redact(house)),
+        changes=ChangesAtDesk(changes=house.changes, documents=house.store.documents, redact=house.guard.redact),
         audit_log=house.auditor.log,
         started_at=house.clock.now(),
     )
@@ -219,13 +219,6 @@ def _question(house: House, approval: str) -> object:
 
     found = question_of(house.approvals, approval)
     return msgspec.to_builtins(found) if found is not None else None
-
-
-def _redact(house: House) -> Callable[[str], str]:
-    from ostiary.assembly.known import KnownSecrets
-    from ostiary.core.policy.secrets import Guard
-
-    return Guard(KnownSecrets(house.credentials, house.environ, house.clock), state=(str(house.home),)).redact
 
 
 def _socket_limits(house: House) -> "SocketLimits":

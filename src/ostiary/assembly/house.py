@@ -113,6 +113,7 @@ class House:
     verdict: Verdicts
     outlet: Outlet
     auditor: Auditor
+    guard: Guard
 
     def token(self) -> str:
         """The bearer token as it was within the last second. Empty, which fits nobody, if it cannot be read."""
@@ -399,6 +400,7 @@ def _build(
         verdict=verdict,
         outlet=hands.outlet,
         auditor=auditor,
+        guard=guard,
     )
 
 

