@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -101,7 +101,13 @@ def decode_record(body: bytes, *, last_seq: int) -> SessionRecord:
 
 
 def decode_label(body: bytes | None) -> Label | None:
-    return None if body is None else _build(Label, _plain(body, "label"))
+    return None if body is None else _label(body)
+
+
+# Many versions carry the same few labels, and a label cannot change.
+@lru_cache(maxsize=256)
+def _label(body: bytes) -> Label:
+    return _build(Label, _plain(body, "label"))
 
 
 def _plain(body: bytes, what: str) -> dict[str, Any]:

@@ -53,6 +53,18 @@ def _folder_problem(path: str) -> str:
     return ""
 
 
+def fold(path: str) -> str:
+    """The same text for two paths that a disk may take for one: case and compatibility forms do not count."""
+    if path.isascii():
+        return path.lower()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", path).casefold())
+
+
+def folders_of(path: str) -> list[str]:
+    """Every folder the path lies in, the outermost first."""
+    return [path[: place.start()] for place in re.finditer("/", path)]
+
+
 def literal_prefix(pattern: str) -> str:
     """What every match begins with: lets a store look at a range of paths instead of all."""
     return re.split(r"[*?\[]", pattern, maxsplit=1)[0]

@@ -50,15 +50,27 @@ def append(write: Append) -> tuple[Unit, int]:
         before = head_of(transaction, session) or _begin(transaction, session, at)
         seq = before.seq + 1
         linked = chain.link(before.chain, session=session, seq=seq, turn=turn, kind=kind, version=version, at=at, digest=digest)
-        event = transaction.insert(
-            "INSERT INTO events (session, seq, turn, kind, version, at, digest, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (before.id, seq, turn, kind, version, at, digest, linked),
+        event = _next_place(transaction)
+        transaction.run(
+            "INSERT INTO events (id, session, seq, turn, kind, version, at, digest, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (event, before.id, seq, turn, kind, version, at, digest, linked),
         )
         transaction.run("INSERT INTO payloads (event, salt, body) VALUES (?, ?, ?)", (event, salt, body))
         transaction.remember("head", session, Head(before.id, seq, linked))
         return seq
 
     return run, len(body)
+
+
+def _next_place(transaction: Transaction) -> int:
+    """The id of the next event. It only grows, also when the newest events were deleted with their session: who follows the
+    journals by place would miss the ones that took the old places."""
+    newest = transaction.recall("event", "")
+    if newest is None:
+        row = transaction.row("SELECT max(coalesce((SELECT max(id) FROM events), 0), value) FROM counters WHERE name = 'events'")
+        newest = row[0] if row else 0
+    transaction.remember("event", "", newest + 1)
+    return int(newest + 1)
 
 
 def _begin(transaction: Transaction, session: str, at: float) -> Head:
@@ -129,6 +141,7 @@ def delete_session(write: DeleteSession) -> tuple[Unit, int]:
             return 0
         of_it = (head.id,)
         _hush_replies(transaction, session, head.id)
+        transaction.run("UPDATE counters SET value = max(value, (SELECT max(id) FROM events)) WHERE name = 'events'")
         transaction.run("DELETE FROM payloads WHERE event IN (SELECT id FROM events WHERE session = ?)", of_it)
         transaction.run("DELETE FROM events WHERE session = ?", of_it)
         transaction.run("DELETE FROM snapshots WHERE session = ?", of_it)

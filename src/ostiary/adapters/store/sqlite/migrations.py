@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 
+from ostiary.adapters.store.paths import fold
 from ostiary.adapters.store.sqlite.key import sync_folder
 from ostiary.contracts.errors import StoreRefused
 
@@ -141,7 +142,90 @@ CREATE TABLE audit (
 CREATE INDEX documents_turn ON documents (turn) WHERE turn <> '';
 """
 
-MIGRATIONS: Sequence[str] = (_FIRST, _AUDIT)
+# `documents` has one row per path, so that the newest versions are found without walking the older ones; `head` is the id of
+# the newest version and `folded` the path as a careless disk sees it, where that differs. The ids of `versions` are their
+# places in the order of commits. `held` says who needs a blob: `uses` counts the kept versions, `pinned` is set where it was
+# put for its own sake. A large blob has no content of its own but pieces, which blobs share; `staged` ones wait for their blob.
+_VAULT = """
+ALTER TABLE documents RENAME TO old_documents;
+DROP INDEX documents_turn;
+CREATE INDEX old_digests ON old_documents (digest);
+
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY,
+    collection TEXT NOT NULL,
+    path TEXT NOT NULL,
+    folded TEXT,
+    newest INTEGER NOT NULL,
+    head INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    living INTEGER NOT NULL,
+    UNIQUE (collection, path)
+) STRICT;
+CREATE INDEX documents_folded ON documents (collection, folded) WHERE folded IS NOT NULL;
+
+CREATE TABLE versions (
+    id INTEGER PRIMARY KEY,
+    document INTEGER NOT NULL REFERENCES documents (id),
+    version INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    at REAL NOT NULL,
+    author TEXT NOT NULL,
+    turn TEXT NOT NULL,
+    label BLOB,
+    executable INTEGER NOT NULL DEFAULT 0,
+    erased INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+INSERT INTO documents (collection, path, folded, newest, head, size, living)
+    SELECT collection, path, nullif(fold(path), path), max(version), id, size, digest <> ''
+    FROM old_documents GROUP BY collection, path;
+INSERT INTO versions (id, document, version, digest, size, at, author, turn, label)
+    SELECT o.id, d.id, o.version, o.digest, o.size, o.at, o.author, o.turn, o.label
+    FROM old_documents o JOIN documents d ON d.collection = o.collection AND d.path = o.path ORDER BY o.id;
+CREATE UNIQUE INDEX versions_order ON versions (document, version, at);
+CREATE INDEX versions_turn ON versions (turn) WHERE turn <> '';
+
+CREATE TABLE held (
+    blob INTEGER PRIMARY KEY REFERENCES blobs (id),
+    size INTEGER NOT NULL,
+    uses INTEGER NOT NULL,
+    pinned INTEGER NOT NULL,
+    is_split INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO held (blob, size, uses, pinned)
+    SELECT id, length(content), (SELECT count(*) FROM old_documents o WHERE o.digest = b.digest),
+        NOT EXISTS (SELECT 1 FROM old_documents o WHERE o.digest = b.digest)
+    FROM blobs b;
+
+CREATE TABLE pieces (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    content BLOB NOT NULL
+) STRICT;
+CREATE TABLE blob_pieces (
+    blob INTEGER NOT NULL REFERENCES blobs (id),
+    place INTEGER NOT NULL,
+    piece INTEGER NOT NULL REFERENCES pieces (id),
+    PRIMARY KEY (blob, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX blob_pieces_piece ON blob_pieces (piece);
+CREATE TABLE staged (
+    piece INTEGER PRIMARY KEY REFERENCES pieces (id),
+    at REAL NOT NULL
+) STRICT;
+
+CREATE TABLE counters (
+    name TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO counters (name, value) SELECT 'stored', coalesce(sum(size), 0) FROM held;
+INSERT INTO counters (name, value) SELECT 'events', coalesce(max(id), 0) FROM events;
+DROP TABLE old_documents;
+"""
+
+MIGRATIONS: Sequence[str] = (_FIRST, _AUDIT, _VAULT)
 
 
 def version_of(connection: apsw.Connection) -> int:
@@ -167,6 +251,7 @@ def migrate(connection: apsw.Connection, path: Path, migrations: Sequence[str] =
         return None
     is_empty = connection.execute("SELECT count(*) FROM sqlite_master").get == 0
     backup = None if is_empty else _back_up(connection, path, found)
+    connection.create_scalar_function("fold", lambda path: fold(str(path)), 1, deterministic=True)
     connection.execute("BEGIN EXCLUSIVE")
     try:
         for step in migrations[found:]:

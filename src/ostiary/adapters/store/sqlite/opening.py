@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+from ostiary.adapters.store.limits import DEFAULT_LIMITS, StoreLimits
 from ostiary.adapters.store.sqlite.connection import connect_reader, connect_writer
 from ostiary.adapters.store.sqlite.key import sync_folder
 from ostiary.adapters.store.sqlite.lock import hold_writer_lock
@@ -24,7 +25,9 @@ _BATCH = 256
 
 
 @asynccontextmanager
-async def open_store(path: Path, key: bytes, *, clock: Clock, idle: float = _IDLE_SECONDS) -> AsyncIterator[SqliteStore]:
+async def open_store(
+    path: Path, key: bytes, *, clock: Clock, idle: float = _IDLE_SECONDS, limits: StoreLimits = DEFAULT_LIMITS
+) -> AsyncIterator[SqliteStore]:
     """Read and write; this process alone. Makes the file (0600) if it is not there and migrates an older one after a backup.
 
     Raises StoreUnavailable (read-only, no folder, full, locked) or StoreRefused (wrong key, damaged, not ours, newer, held
@@ -35,7 +38,7 @@ async def open_store(path: Path, key: bytes, *, clock: Clock, idle: float = _IDL
         reading = _reading(path, key, idle)
         try:
             await writing.run(lambda _: None)
-            yield SqliteStore(reading, writing, clock.now)
+            yield SqliteStore(reading, writing, clock.now, limits)
         finally:
             await reading.close()
             await writing.close()

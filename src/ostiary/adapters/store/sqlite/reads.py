@@ -124,9 +124,26 @@ def values(connection: apsw.Connection, space: str, now: float) -> dict[str, byt
     return dict(rows)
 
 
-def blob(connection: apsw.Connection, digest: str) -> bytes | None:
-    rows = fetch(connection, "SELECT content FROM blobs WHERE digest = ?", (digest,))
-    return rows[0][0] if rows else None
+def events_after(connection: apsw.Connection, after: int, limit: int) -> tuple[tuple[int, Recorded], ...]:
+    rows = fetch(
+        connection,
+        "SELECT e.id, s.key, e.seq, e.turn, e.at, e.kind, e.version, e.erased, e.digest, p.body"
+        " FROM events e JOIN sessions s ON s.id = e.session LEFT JOIN payloads p ON p.event = e.id"
+        " WHERE e.id > ? ORDER BY e.id LIMIT ?",
+        (after, max(0, limit)),
+    )
+    return tuple((row[0], _recorded(row[1], row[2:])) for row in rows)
+
+
+def session_of(connection: apsw.Connection, turn: str) -> SessionKey | None:
+    """Nothing for the empty turn, which belongs to no session."""
+    rows = fetch(
+        connection,
+        "SELECT s.key FROM events e JOIN sessions s ON s.id = e.session WHERE e.turn = ?1 AND ?1 <> ''"
+        " UNION ALL SELECT session FROM turns WHERE turn = ?1 LIMIT 1",
+        (turn,),
+    )
+    return SessionKey.parse(rows[0][0]) if rows else None
 
 
 def _inbox_item(row: tuple[Any, ...]) -> InboxItem:

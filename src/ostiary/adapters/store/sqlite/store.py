@@ -2,19 +2,26 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ostiary.adapters.store.sqlite import documents, leases, reads, units
+import anyio
+
+from ostiary.adapters.store.limits import StoreLimits
+from ostiary.adapters.store.sqlite import blobs, document_reads, leases, reads, units
 from ostiary.adapters.store.sqlite.audit import SqliteAudit
+from ostiary.adapters.store.sqlite.blobs import Content
 from ostiary.adapters.store.sqlite.threads import Threads
 from ostiary.contracts.audit import AuditHead
+from ostiary.contracts.errors import StoreUnavailable
 from ostiary.contracts.events import Recorded
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.store import (
     Audit,
+    CollectionUse,
     DocumentVersion,
     InboxItem,
     Lease,
     OutboxItem,
     Pending,
+    Restore,
     SessionRecord,
     Snapshot,
     Write,
@@ -30,16 +37,24 @@ class ReadDocuments:
         self._reading = reading
 
     async def get(self, collection: str, path: str, *, version: int | None = None) -> tuple[DocumentVersion, bytes] | None:
-        return await self._reading.run(lambda c: documents.get(c, collection, path, version))
+        return await self._reading.run(lambda c: document_reads.get(c, collection, path, version))
 
-    async def list(self, collection: str, *, pattern: str = "**") -> tuple[DocumentVersion, ...]:
-        return await self._reading.run(lambda c: documents.listing(c, collection, pattern))
+    async def list(
+        self, collection: str, *, pattern: str = "**", at: float | None = None, limit: int = 0, after: str = ""
+    ) -> tuple[DocumentVersion, ...]:
+        return await self._reading.run(lambda c: document_reads.listing(c, collection, pattern, at, limit, after))
+
+    async def collections(self) -> tuple[CollectionUse, ...]:
+        return await self._reading.run(document_reads.collections)
+
+    async def changes(self, after: int, *, limit: int = 1000) -> tuple[tuple[int, DocumentVersion], ...]:
+        return await self._reading.run(lambda c: document_reads.changes(c, after, limit))
 
     async def history(self, collection: str, path: str) -> tuple[DocumentVersion, ...]:
-        return await self._reading.run(lambda c: documents.history(c, collection, path))
+        return await self._reading.run(lambda c: document_reads.history(c, collection, path))
 
     async def changed_by(self, turn: str) -> tuple[DocumentVersion, ...]:
-        return await self._reading.run(lambda c: documents.changed_by(c, turn))
+        return await self._reading.run(lambda c: document_reads.changed_by(c, turn))
 
 
 class SqliteDocuments(ReadDocuments):
@@ -50,8 +65,11 @@ class SqliteDocuments(ReadDocuments):
         self._writing = writing
 
     async def restore(self, collection: str, path: str, version: int, *, at: float, author: str) -> DocumentVersion:
-        unit = documents.restore(collection, path, version, at=at, author=author)
-        restored: DocumentVersion = await self._writing.run(unit, certain=True)
+        unit, _ = units.plan([Restore(collection=collection, path=path, version=version, at=at, author=author)])
+        (given,) = await self._writing.run(unit, certain=True)
+        restored = await self._reading.run(lambda c: document_reads.version_of(c, collection, path, given))
+        if restored is None:
+            raise StoreUnavailable(f"Version {given} of {path!r} was written and cannot be read")
         return restored
 
 
@@ -76,6 +94,12 @@ class SqliteReader:
     async def read(self, session: SessionKey, *, after: int = 0, turn: str = "", limit: int = 0) -> tuple[Recorded, ...]:
         return await self._reading.run(lambda c: reads.journal(c, str(session), after, turn, limit))
 
+    async def events_after(self, after: int, *, limit: int = 1000) -> tuple[tuple[int, Recorded], ...]:
+        return await self._reading.run(lambda c: reads.events_after(c, after, limit))
+
+    async def session_of(self, turn: str) -> SessionKey | None:
+        return await self._reading.run(lambda c: reads.session_of(c, turn))
+
     async def verify(self, session: SessionKey) -> str:
         return await self._reading.run(lambda c: reads.verify(c, str(session)))
 
@@ -97,7 +121,7 @@ class SqliteReader:
         return await self._reading.run(lambda c: reads.values(c, space, now))
 
     async def blob(self, digest: str) -> bytes | None:
-        return await self._reading.run(lambda c: reads.blob(c, digest))
+        return await self._reading.run(lambda c: blobs.read(c, digest))
 
     async def outbox_item(self, key: str) -> OutboxItem | None:
         return await self._reading.run(lambda c: reads.outbox_item(c, key))
@@ -108,9 +132,10 @@ class SqliteStore(SqliteReader):
 
     documents: SqliteDocuments
 
-    def __init__(self, reading: Threads, writing: Threads, now: Callable[[], float]) -> None:
+    def __init__(self, reading: Threads, writing: Threads, now: Callable[[], float], limits: StoreLimits) -> None:
         super().__init__(reading, now)
         self._writing = writing
+        self._limits = limits
         self.documents = SqliteDocuments(reading, writing)
         self.on_audit: Callable[[int], None] | None = None
         """Told the seq of the newest audit entry after each commit that wrote one."""
@@ -123,13 +148,24 @@ class SqliteStore(SqliteReader):
     async def commit(
         self, writes: Sequence[Write], *, fence: Lease | None = None, expect: Mapping[str, int] | None = None
     ) -> tuple[int, ...]:
-        unit, weight = units.plan(writes, fence, expect)
+        large = units.large_contents(writes, self._limits)
+        prepared = await self._written_ahead(large) if large else {}
+        unit, weight = units.plan(writes, fence, expect, limits=self._limits, prepared=prepared)
         given: tuple[int, ...] = await self._writing.run(unit, weight, certain=True)
         if self.on_audit is not None:
             newest = max((seq for write, seq in zip(writes, given, strict=True) if type(write) is Audit), default=0)
             if newest:
                 self.on_audit(newest)
         return given
+
+    async def _written_ahead(self, large: Mapping[int, bytes]) -> dict[int, Content]:
+        """Large contents go to the disk in small steps between other commits; the unit itself then only names them."""
+        prepared = {}
+        for place, content in large.items():
+            prepared[place] = await anyio.to_thread.run_sync(blobs.measured, content)
+            for unit, weight in blobs.staging(prepared[place], self._limits, self._now()):
+                await self._writing.run(unit, weight)
+        return prepared
 
     async def claim(self, lane: str, *, owner: str, seconds: float) -> Lease:
         unit = leases.claim(lane, owner=owner, now=self._now(), seconds=seconds)

@@ -1,27 +1,36 @@
 """Every kind of write as SQL. Encoding and checks that need no database happen before a unit is queued."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import apsw
 
 from ostiary.adapters.store.codec import encode, encode_inbox
-from ostiary.adapters.store.sqlite import audit, documents, journal, leases
+from ostiary.adapters.store.limits import DEFAULT_LIMITS, StoreLimits, check_size
+from ostiary.adapters.store.sqlite import audit, blobs, documents, erasing, journal, leases, twins
+from ostiary.adapters.store.sqlite.blobs import LARGEST_ROW, Content
 from ostiary.adapters.store.sqlite.writer import Transaction, Unit
 from ostiary.contracts import store as words
 from ostiary.contracts.errors import AlreadyAccepted, BadInput, Conflict
 from ostiary.contracts.store import Lease, Write
 
 
-def plan(writes: Sequence[Write], fence: Lease | None, expect: Mapping[str, int] | None) -> tuple[Unit, int]:
-    """The whole unit, and the bytes it holds while it waits. Raises BadInput for what could never be stored."""
+def plan(
+    writes: Sequence[Write],
+    fence: Lease | None = None,
+    expect: Mapping[str, int] | None = None,
+    *,
+    limits: StoreLimits = DEFAULT_LIMITS,
+    prepared: Mapping[int, Content] = MappingProxyType({}),
+) -> tuple[Unit, int]:
+    """The whole unit, and the bytes it holds while it waits. Raises BadInput for what could never be stored.
+
+    `prepared` holds large contents that were hashed before, by their write's place."""
     steps: list[Unit] = []
     weight = 0
-    for write in writes:
-        planner = _PLANNERS.get(type(write))
-        if planner is None:
-            raise BadInput(f"The store does not know how to write a {type(write).__name__}")
-        step, size = planner(write)
+    for place, write in enumerate(writes):
+        step, size = _planned(write, limits, prepared.get(place))
         steps.append(step)
         weight += size
     expected = tuple(expect.items()) if expect else ()
@@ -31,9 +40,33 @@ def plan(writes: Sequence[Write], fence: Lease | None, expect: Mapping[str, int]
             leases.check(transaction, fence)
         for session, seq in expected:
             journal.check_ends_at(transaction, session, seq)
-        return tuple([step(transaction) for step in steps])
+        given = tuple([step(transaction) for step in steps])
+        if transaction.created:
+            twins.check(transaction)
+        return given
 
     return run, weight
+
+
+def large_contents(writes: Sequence[Write], limits: StoreLimits) -> dict[int, bytes]:
+    """What should be hashed in a thread and written ahead, by its write's place. Raises BadInput for what is too large."""
+    found = {}
+    for place, write in enumerate(writes):
+        if isinstance(write, words.Put | words.PutBlob) and len(write.content) > LARGEST_ROW:
+            check_size(len(write.content), repr(write.path) if isinstance(write, words.Put) else "A blob", limits)
+            found[place] = write.content
+    return found
+
+
+def _planned(write: Write, limits: StoreLimits, prepared: Content | None) -> tuple[Unit, int]:
+    kind = type(write)
+    if kind in _PLANNERS:
+        return _PLANNERS[kind](write)
+    if kind in _CONTENTS:
+        return _CONTENTS[kind](write, limits, prepared)
+    if kind in _DOCUMENTS:
+        return _DOCUMENTS[kind](write, limits)
+    raise BadInput(f"The store does not know how to write a {kind.__name__}")
 
 
 def _accept(write: words.Accept) -> tuple[Unit, int]:
@@ -176,7 +209,7 @@ def sweep(*, now: float, keep_keys: float, limit: int) -> Unit:
             " AND id IN (SELECT id FROM inbox ORDER BY id LIMIT ?)",
             (now - keep_keys, limit),
         )
-        return expired + forgotten
+        return expired + forgotten + blobs.sweep(transaction, now, limit)
 
     return run
 
@@ -193,9 +226,17 @@ _PLANNERS: Mapping[type, Callable[[Any], tuple[Unit, int]]] = {
     words.ErasePayload: journal.erase_payload,
     words.SetValue: _set_value,
     words.DeleteValue: _delete_value,
-    words.PutBlob: documents.put_blob,
-    words.Put: documents.put,
-    words.Tombstone: documents.tombstone,
     words.Audit: audit.append,
     words.SaveSnapshot: journal.save_snapshot,
+}
+_CONTENTS: Mapping[type, Callable[[Any, StoreLimits, Content | None], tuple[Unit, int]]] = {
+    words.PutBlob: documents.put_blob,
+    words.Put: documents.put,
+}
+_DOCUMENTS: Mapping[type, Callable[[Any, StoreLimits], tuple[Unit, int]]] = {
+    words.Extend: documents.extend,
+    words.Move: documents.move,
+    words.Restore: documents.restore,
+    words.Tombstone: documents.tombstone,
+    words.EraseVersions: erasing.erase_versions,
 }

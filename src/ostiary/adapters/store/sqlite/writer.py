@@ -18,7 +18,7 @@ class Transaction:
     """What one unit writes with. `recall` and `remember` cache rows (journal heads, lease tokens) across units and batches:
     this thread is the only writer, so what was committed last is what is stored. An undone unit is forgotten."""
 
-    __slots__ = ("_batch", "_committed", "_connection", "_cursor", "_unit", "wants_truncation")
+    __slots__ = ("_batch", "_committed", "_connection", "_cursor", "_unit", "created", "wants_truncation")
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -27,6 +27,8 @@ class Transaction:
         self._batch: dict[tuple[str, str], Any] = {}
         self._unit: dict[tuple[str, str], Any] = {}
         self.wants_truncation = False
+        self.created: list[tuple[str, str]] = []
+        """Collection and path of what lives since this unit and did not before."""
 
     def run(self, sql: str, bindings: tuple[Any, ...] = ()) -> None:
         self._cursor.execute(sql, bindings)
@@ -34,6 +36,16 @@ class Transaction:
     def insert(self, sql: str, bindings: tuple[Any, ...]) -> int:
         """The new row's id."""
         self._cursor.execute(sql, bindings)
+        return self._connection.last_insert_rowid()
+
+    @property
+    def connection(self) -> apsw.Connection:
+        """For reading what this unit and those before it wrote."""
+        return self._connection
+
+    @property
+    def new_id(self) -> int:
+        """The id of the row inserted last."""
         return self._connection.last_insert_rowid()
 
     def change(self, sql: str, bindings: tuple[Any, ...]) -> int:
@@ -46,6 +58,16 @@ class Transaction:
 
     def rows(self, sql: str, bindings: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         return self._cursor.execute(sql, bindings).fetchall()
+
+    def count(self, name: str, change: int) -> int:
+        """Move one of the store's counters; gives its new value."""
+        value = self.recall("counter", name)
+        if value is None:
+            value = (self.row("SELECT value FROM counters WHERE name = ?", (name,)) or (0,))[0]
+        value += change
+        self.run("UPDATE counters SET value = ? WHERE name = ?", (value, name))
+        self.remember("counter", name, value)
+        return int(value)
 
     def recall(self, kind: str, name: str) -> Any:
         key = (kind, name)
@@ -60,6 +82,7 @@ class Transaction:
 
     def begin_unit(self) -> None:
         self._unit = {}
+        self.created.clear()
 
     def keep_unit(self) -> None:
         self._batch.update(self._unit)
