@@ -4,6 +4,7 @@ Whoever holds a session's pen adds events; they take effect in the fold at once 
 If that fails the fold is thrown away and made again from the journal, so memory never runs ahead of the disk.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,11 +15,15 @@ import anyio
 import anyio.to_thread
 
 from ostiary.contracts.clock import Clock
+from ostiary.contracts.errors import OstiaryError, StaleLease
 from ostiary.contracts.events import Event, Recorded
 from ostiary.contracts.identity import SessionKey
-from ostiary.contracts.store import Append, Lease, Store, Write
+from ostiary.contracts.store import Append, Lease, SaveSnapshot, Store, Write
 from ostiary.core.routing.feed import Feed
 from ostiary.core.sessions.session import Session, fold
+from ostiary.core.sessions.snapshot import SCHEMA, Codec, Frozen, freeze, is_due, thaw
+
+log = logging.getLogger("ostiary.sessions")
 
 OPEN_SESSIONS = 512
 FOLDED_AT_ONCE = 2000
@@ -90,12 +95,21 @@ class Load:
 class Sessions:
     """Open sessions by key, the most recently used kept in memory: at most `limit`, and `characters` of text in all.
 
-    One that is being written or has a turn running stays, whatever its size."""
+    One that is being written or has a turn running stays, whatever its size. With a `codec` long ones open from a snapshot."""
 
     def __init__(
-        self, *, store: Store, feed: Feed, clock: Clock, limit: int = OPEN_SESSIONS, characters: int = OPEN_CHARACTERS
+        self,
+        *,
+        store: Store,
+        feed: Feed,
+        clock: Clock,
+        limit: int = OPEN_SESSIONS,
+        characters: int = OPEN_CHARACTERS,
+        codec: Codec | None = None,
     ) -> None:
         self.store = store
+        self.codec = codec
+        self._saved: dict[SessionKey, int] = {}
         self.feed = feed
         self.clock = clock
         self.lease: Lease | None = None
@@ -121,20 +135,61 @@ class Sessions:
             loads = self._loads.setdefault(key, set())
             loads.add(load)
             try:
-                events = await self.store.read(key)
-                # A long history is folded beside the loop: everybody else would wait for it.
-                is_long = len(events) > FOLDED_AT_ONCE
-                loaded = await anyio.to_thread.run_sync(fold, key, events) if is_long else fold(key, events)
+                loaded, saved = await self._load(key)
             finally:
                 loads.discard(load)
                 if not loads:
                     self._loads.pop(key, None)
             if not load.is_stale and key not in self._open:
                 session = self._open[key] = loaded
+                self._saved[key] = saved
                 self._measure(session)
         self._open.move_to_end(key)
         self._shrink(key)
         return session
+
+    async def _load(self, key: SessionKey) -> tuple[Session, int]:
+        """The fold as the store has it, and the event up to which a snapshot holds it."""
+        begun = await self._thawed(key)
+        events = await self.store.read(key, after=begun.seq if begun is not None else 0)
+        saved = begun.seq if begun is not None else 0
+        # A long history is folded beside the loop: everybody else would wait for it.
+        if len(events) > FOLDED_AT_ONCE:
+            return await anyio.to_thread.run_sync(fold, key, events, begun), saved
+        return fold(key, events, begun), saved
+
+    async def _thawed(self, key: SessionKey) -> Session | None:
+        if self.codec is None:
+            return None
+        snapshot = await self.store.snapshot(key)
+        if snapshot is None or snapshot.schema != SCHEMA:
+            return None
+        try:
+            session = thaw(key, self.codec.decode(Frozen, snapshot.state))
+        except OstiaryError as error:
+            log.warning("the snapshot of %s is of no use: %s", key, error)
+            return None
+        return session if session.seq == snapshot.seq else None
+
+    async def save(self, key: SessionKey) -> bool:
+        """Write a snapshot if it is worth one by now. A store that does not take it loses nothing. Raises StaleLease."""
+        session = self._open.get(key)
+        if self.codec is None or session is None or not is_due(session, self._saved.get(key, 0)):
+            return False
+        async with self.pen(key) as pen:
+            session = pen.session
+            if not is_due(session, self._saved.get(key, 0)):
+                return False
+            try:
+                state = self.codec.encode(freeze(session))
+                await self.write([SaveSnapshot(session=key, seq=session.seq, schema=SCHEMA, state=state)])
+            except StaleLease:
+                raise
+            except OstiaryError as error:
+                log.warning("no snapshot of %s: %s", key, error)
+                return False
+            self._saved[key] = session.seq
+        return True
 
     def peek(self, key: SessionKey) -> Session | None:
         """The fold if it is open, without loading it."""
@@ -155,6 +210,7 @@ class Sessions:
         for load in self._loads.get(key, ()):
             load.is_stale = True
         self._open.pop(key, None)
+        self._saved.pop(key, None)
         self.characters -= self._sizes.pop(key, 0)
 
     @contextmanager

@@ -44,6 +44,7 @@ from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.model import Usage
 
 SYSTEM_LABEL = Label(trust=Trust.SYSTEM, sources=("ostiary",))
+SUMMARY_HEAD = "[What was said earlier in this conversation, summarised]"
 _EMPTY_DIGEST = hashlib.sha256(b"").hexdigest()
 
 
@@ -113,7 +114,11 @@ class Turn:
 
 
 class Session:
-    """Apply events in order; read the attributes. Only the pen (core.sessions.pen) applies."""
+    """Apply events in order; read the attributes. Only the pen (core.sessions.pen) applies.
+
+    `summary` stands for what was said before `messages[1]`; empty if nothing was summarised. `renewed` is the seq at which this
+    stretch of the conversation began: the last summary, or a new beginning. `pruned` and `counted` are not part of the fold:
+    messages as they were last sent instead of those at these places, and the tokens a model counted at so many characters."""
 
     def __init__(self, key: SessionKey) -> None:
         self.key = key
@@ -135,6 +140,12 @@ class Session:
         self.label = SYSTEM_LABEL
         self.digest = _EMPTY_DIGEST
         self.characters = 0
+        self.summary = ""
+        self.compactions = 0
+        self.renewed = 0
+        self.answered_at = 0.0
+        self.pruned: dict[int, Message] = {}
+        self.counted = (0, 0)
 
     def apply(self, recorded: Recorded) -> None:
         self.seq = recorded.seq
@@ -148,7 +159,7 @@ class Session:
                 self._close_calls()
                 self._turn_absorb(event)
                 self.usage = add_usage(self.usage, event.usage)
-                self.model = event.model
+                self.model, self.answered_at = event.model, recorded.at
                 if self.turn is None:
                     # Its beginning was erased: nobody follows its calls, so nobody could answer them.
                     parts = tuple(part for part in parts if not isinstance(part, ToolCall))
@@ -174,11 +185,9 @@ class Session:
             case Reset():
                 self._begin_anew()
             case Trimmed(kept_from=kept_from):
-                self._keep_from(kept_from)
-            case Compacted(kept_from=kept_from, summary=summary, label=label):
-                self._keep_from(kept_from)
-                self._rebuild([UserMessage(parts=(Text(text=summary, label=label),)), *self.messages], shift=1)
-                self._taint(label)
+                self._keep_from(kept_from, [self.messages[0]] if self.summary else [])
+            case Compacted():
+                self._compact(event)
             case Noted(text=text, label=label):
                 self._add(AssistantMessage(parts=(Text(text=text, label=label),), model=self.model))
             case Branched(messages=messages) | Imported(messages=messages):
@@ -267,14 +276,24 @@ class Session:
             self.characters += len(piece)
         self.digest = digest.hexdigest()
 
-    def _keep_from(self, turn: str) -> None:
-        start = next((index for name, index in self.marks if name == turn), 0)
-        self._rebuild(self.messages[start:], shift=-start)
+    def _compact(self, event: Compacted) -> None:
+        said = Text(text=f"{SUMMARY_HEAD}\n{event.summary}", label=event.label)
+        self._keep_from(event.kept_from, [UserMessage(parts=(said,))])
+        self._taint(event.label)
+        self.summary, self.renewed = event.summary, self.seq
+        self.compactions += 1
+
+    def _keep_from(self, turn: str, summary: list[Message]) -> None:
+        """What is said from that turn on, behind `summary`. A summary that is there already does not count as said."""
+        first = 1 if self.summary else 0
+        start = max(first, next((index for name, index in self.marks if name == turn), first))
+        self._rebuild([*summary, *self.messages[start:]], shift=len(summary) - start)
 
     def _rebuild(self, messages: list[Message], *, shift: int) -> None:
         """Labels outlive the text they came with, and what the owner vouched for stays vouched for: the label is left alone."""
         self.marks = [(name, index + shift) for name, index in self.marks if index + shift >= 0]
         self.messages, self.digest, self.characters = messages, _EMPTY_DIGEST, 0
+        self.pruned, self.counted = {}, (0, 0)
         for message in messages:
             self._measure(message)
 
@@ -294,6 +313,7 @@ class Session:
 
     def _restart(self, messages: tuple[Message, ...]) -> None:
         self.marks, self.label = [], SYSTEM_LABEL
+        self.summary, self.renewed = "", self.seq
         self._rebuild(list(messages), shift=0)
         for message in messages:
             for label in labels(message):
@@ -361,8 +381,9 @@ def labels(message: Message) -> Iterable[Label]:
                     yield label
 
 
-def fold(key: SessionKey, events: Iterable[Recorded]) -> Session:
-    session = Session(key)
+def fold(key: SessionKey, events: Iterable[Recorded], begun: Session | None = None) -> Session:
+    """`begun` is the session as it was before these events; it is changed."""
+    session = begun or Session(key)
     for recorded in events:
         session.apply(recorded)
     return session
