@@ -1,16 +1,18 @@
 """The owner's files that are part of the prompt: who the assistant is and how it works.
 
-They are documents of the collection `_bootstrap`. The agent has no way to write them.
+They are documents of the collection `_bootstrap`, which the agent has no way to write. MEMORY.md alone is memory: it lies in
+`_memory`, and is shown only as far as the owner or the house vouches for it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.records import dataclass
-from ostiary.contracts.store import Documents, Put
+from ostiary.contracts.store import Documents, DocumentVersion, Put, Tombstone
 
 BOOTSTRAP = "_bootstrap"
 WORKSPACE = "_workspace"
+MEMORY = "_memory"
 
 FILES = ("AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "BOOTSTRAP.md", "MEMORY.md")
 FOR_SUBAGENTS = frozenset({"AGENTS.md", "TOOLS.md"})
@@ -27,6 +29,8 @@ _LEAST = 200
 
 _SHIPPED = Label(trust=Trust.SYSTEM, sources=("ostiary:template",))
 _UNLABELLED = Label(trust=Trust.OWNER, private=True)
+_VOUCHED = (Trust.SYSTEM, Trust.OWNER)
+_LOOKED_BACK = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +72,8 @@ async def read_files(documents: Documents, agent: str = "main") -> tuple[SourceF
     """All bootstrap files of an agent. Raises StoreError."""
     found = []
     for name in FILES:
-        stored = await documents.get(BOOTSTRAP, folder_of(agent) + name)
+        path = folder_of(agent) + name
+        stored = await _vouched_memory(documents, path) if name == PRIVATE else await documents.get(BOOTSTRAP, path)
         if stored is None:
             found.append(SourceFile(name=name))
             continue
@@ -76,6 +81,53 @@ async def read_files(documents: Documents, agent: str = "main") -> tuple[SourceF
         text = content.decode("utf-8", "replace").replace("\x00", "")
         found.append(SourceFile(name=name, text=text, label=version.label or _UNLABELLED))
     return tuple(found)
+
+
+async def _vouched_memory(documents: Documents, path: str) -> tuple[DocumentVersion, bytes] | None:
+    """The newest version that the owner or the house vouches for; if there is none, the newest, which will be withheld."""
+    newest = await documents.get(MEMORY, path)
+    if newest is None or _is_vouched(newest[0]):
+        return newest
+    for version in (await documents.history(MEMORY, path))[-_LOOKED_BACK:][::-1]:
+        if version.digest and not version.erased and _is_vouched(version):
+            return await documents.get(MEMORY, path, version=version.version) or newest
+    return newest
+
+
+def _is_vouched(version: DocumentVersion) -> bool:
+    return (version.label or _UNLABELLED).trust in _VOUCHED
+
+
+async def memory_moves(documents: Documents, *, at: float, author: str = "setup") -> list[Put | Tombstone]:
+    """What brings MEMORY.md files that still lie among the bootstrap files to where memory lies; nothing if none does.
+
+    Text that is in memory already stays in front. Raises StoreError."""
+    writes: list[Put | Tombstone] = []
+    for old in await documents.list(BOOTSTRAP, pattern=f"**/{PRIVATE}"):
+        found = await documents.get(BOOTSTRAP, old.path)
+        if found is None:
+            continue
+        version, content = found
+        label = version.label or _UNLABELLED
+        there = await documents.get(MEMORY, old.path)
+        if there is not None:
+            content = there[1].rstrip(b"\n") + b"\n\n" + content
+            label = label.join(there[0].label or _UNLABELLED)
+        expected = there[0].version if there is not None else 0
+        writes.append(
+            Put(
+                collection=MEMORY,
+                path=old.path,
+                content=content,
+                at=at,
+                author=version.author,
+                turn=version.turn,
+                label=label,
+                expect_version=expected,
+            )
+        )
+        writes.append(Tombstone(collection=BOOTSTRAP, path=old.path, at=at, author=author, expect_version=version.version))
+    return writes
 
 
 def select(
@@ -108,7 +160,7 @@ def inject(files: Sequence[SourceFile], *, per_file: int = PER_FILE, in_all: int
                 missing.append(file.name)
             continue
         text = without_comments(file.text).strip()
-        if file.label.trust not in (Trust.SYSTEM, Trust.OWNER):
+        if file.label.trust not in _VOUCHED:
             text = f"[{file.name} is withheld: it was not written by the owner.]" if text else ""
         elif text:
             label = file.label if label is None else label.join(file.label)
