@@ -225,3 +225,30 @@ async def test_deleting_a_session_takes_the_words_out_of_delivered_replies_and_k
 
 async def test_deleting_an_unknown_session_changes_nothing(store: AnyStore) -> None:
     assert await store.commit([DeleteSession(key=MAIN)]) == (0,)
+
+
+async def test_events_of_all_sessions_come_in_the_order_they_were_committed(store: AnyStore) -> None:
+    await store.commit([setting("a"), setting("b", session=OTHER), setting("c")])
+    places, events = zip(*await store.events_after(0), strict=True)
+    assert [(each.session, each.seq) for each in events] == [(str(MAIN), 1), (str(OTHER), 1), (str(MAIN), 2)]
+    assert list(places) == sorted(set(places))
+    assert await store.events_after(places[0], limit=1) == ((places[1], events[1]),)
+    assert await store.events_after(places[-1]) == ()
+
+
+async def test_places_grow_even_where_the_newest_events_were_deleted(make_store: MakeStore) -> None:
+    async with make_store() as store:
+        await store.commit([setting("a"), setting("b", session=OTHER)])
+        newest = (await store.events_after(0))[-1][0]
+        await store.commit([DeleteSession(key=OTHER)])
+    async with make_store() as store:
+        await store.commit([setting("c")])
+        ((place, found),) = await store.events_after(newest)
+        assert place > newest
+        assert found.seq == 2
+
+
+async def test_a_turn_is_known_by_its_session(store: AnyStore) -> None:
+    await store.commit([setting("a", turn="t1"), setting("b", session=OTHER, turn="t2"), setting("c")])
+    await store.commit([MarkTurn(turn="t3", session=OTHER, lane="main", state="running")])
+    assert [await store.session_of(turn) for turn in ("t1", "t2", "t3", "t4", "")] == [MAIN, OTHER, OTHER, None, None]

@@ -75,7 +75,7 @@ class SqliteAudit:
         return await self._reading.run(_head)
 
     async def verify(self) -> str:
-        return await self._reading.run(lambda c: _verify(c, self._heads))
+        return await self._reading.run(lambda c: verify(c, self._heads))
 
 
 def _entries(connection: apsw.Connection, after: int, limit: int, kind: str, newest: bool) -> tuple[AuditEntry, ...]:
@@ -124,8 +124,8 @@ def _head(connection: apsw.Connection) -> AuditHead:
     return AuditHead(seq=rows[0][0], chain=rows[0][1].hex(), at=rows[0][2])
 
 
-def _verify(connection: apsw.Connection, heads: tuple[AuditHead, ...]) -> str:
-    """One walk in order, so that whatever is wrong first is what is named."""
+def verify(connection: apsw.Connection, heads: tuple[AuditHead, ...]) -> str:
+    """Empty if the log holds. One walk in order, so that whatever is wrong first is what is named."""
     kept: dict[int, set[str]] = {}
     for head in heads:
         kept.setdefault(head.seq, set()).add(head.chain)

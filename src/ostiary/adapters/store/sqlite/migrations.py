@@ -240,6 +240,14 @@ def check_version(path: Path, found: int, known: int) -> None:
         )
 
 
+def check_current(connection: apsw.Connection, path: Path) -> None:
+    """Raises StoreRefused for a file that this release must migrate first or does not know yet."""
+    found = version_of(connection)
+    check_version(path, found, len(MIGRATIONS))
+    if found < len(MIGRATIONS):
+        raise StoreRefused(f"{path} was written by an older release", hint="Start the gateway once; it brings it up to date.")
+
+
 def migrate(connection: apsw.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS) -> Path | None:
     """Bring the file to the newest version in one transaction; gives the backup that was made of an older one.
 
@@ -251,7 +259,7 @@ def migrate(connection: apsw.Connection, path: Path, migrations: Sequence[str] =
         return None
     is_empty = connection.execute("SELECT count(*) FROM sqlite_master").get == 0
     backup = None if is_empty else _back_up(connection, path, found)
-    connection.create_scalar_function("fold", lambda path: fold(str(path)), 1, deterministic=True)
+    connection.create_scalar_function("fold", lambda *paths: fold(str(paths[0])), 1, deterministic=True)
     connection.execute("BEGIN EXCLUSIVE")
     try:
         for step in migrations[found:]:

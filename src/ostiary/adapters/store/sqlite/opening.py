@@ -10,14 +10,13 @@ from ostiary.adapters.store.limits import DEFAULT_LIMITS, StoreLimits
 from ostiary.adapters.store.sqlite.connection import connect_reader, connect_writer
 from ostiary.adapters.store.sqlite.key import sync_folder
 from ostiary.adapters.store.sqlite.lock import hold_writer_lock
-from ostiary.adapters.store.sqlite.migrations import MIGRATIONS, check_version, migrate, version_of
+from ostiary.adapters.store.sqlite.migrations import check_current, migrate
 from ostiary.adapters.store.sqlite.reader import Reader
 from ostiary.adapters.store.sqlite.refusals import explain
 from ostiary.adapters.store.sqlite.store import SqliteReader, SqliteStore
 from ostiary.adapters.store.sqlite.threads import Threads
 from ostiary.adapters.store.sqlite.writer import Writer
 from ostiary.contracts.clock import Clock
-from ostiary.contracts.errors import StoreRefused
 
 _IDLE_SECONDS = 30.0
 _READERS = 3
@@ -108,12 +107,7 @@ def _reader(path: Path, key: bytes) -> Reader:
     try:
         connection = connect_reader(path, key)
         try:
-            found = version_of(connection)
-            check_version(path, found, len(MIGRATIONS))
-            if found < len(MIGRATIONS):
-                raise StoreRefused(
-                    f"{path} was written by an older release", hint="Start the gateway once; it brings it up to date."
-                )
+            check_current(connection, path)
         except BaseException:
             connection.close()
             raise

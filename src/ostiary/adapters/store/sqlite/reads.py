@@ -64,8 +64,7 @@ def journal(connection: apsw.Connection, session: str, after: int, turn: str, li
 
 
 def verify(connection: apsw.Connection, session: str) -> str:
-    rows = fetch(
-        connection,
+    rows: Any = connection.execute(
         "SELECT e.seq, e.turn, e.at, e.kind, e.version, e.erased, e.digest, e.chain, p.salt, p.body"
         " FROM events e LEFT JOIN payloads p ON p.event = e.id"
         " WHERE e.session = (SELECT id FROM sessions WHERE key = ?) ORDER BY e.seq",
