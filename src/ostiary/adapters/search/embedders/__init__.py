@@ -1,0 +1,1 @@
+"""What turns text into vectors: the one that ships with the house, and remote ones."""

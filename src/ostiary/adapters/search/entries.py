@@ -1,0 +1,72 @@
+"""What is kept of one document: where its units lie, which terms they hold and how often, in packed bytes.
+
+Counts are in quarters, so that a word of a heading or of a path may weigh less than one of the line itself.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ostiary.adapters.search.chunking import Unit, units
+from ostiary.adapters.search.words import terms
+from ostiary.contracts.records import dataclass
+
+PLACES = 4
+_IN_LINE = 4
+_IN_HEADING = 2
+_IN_PATH = 2
+_MOST = 255
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """`places`: begin, end, first, last of each unit. `sizes`: how many terms each holds. `terms`, `counts`: those, in a row."""
+
+    places: bytes
+    sizes: bytes
+    terms: bytes
+    counts: bytes
+    texts: tuple[str, ...]
+
+
+def entry(path: str, text: str) -> Entry:
+    """`texts` is what is to be embedded, one per unit."""
+    found = list(units(text))
+    places = np.array([(unit.begin, unit.end, unit.first, unit.last) for unit in found], dtype="<i4")
+    bags = [_bag(unit, path if place == 0 else "") for place, unit in enumerate(found)]
+    return Entry(
+        places=places.tobytes(),
+        sizes=np.array([len(bag) for bag in bags], dtype="<u2").tobytes(),
+        terms=np.fromiter((term for bag in bags for term in bag), dtype="<u4").tobytes(),
+        counts=np.fromiter((min(count, _MOST) for bag in bags for count in bag.values()), dtype="u1").tobytes(),
+        texts=tuple(_embedded(unit) for unit in found),
+    )
+
+
+def pack_vectors(vectors: Sequence[bytes], dimensions: int) -> bytes:
+    """Rows of float32 as signed bytes; a row's length is restored when it is read."""
+    rows = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), dimensions)
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    largest[largest == 0] = 1.0
+    packed: bytes = np.rint(rows * (127.0 / largest)).astype(np.int8).tobytes()
+    return packed
+
+
+def _bag(unit: Unit, path: str) -> Counter[int]:
+    bag: Counter[int] = Counter()
+    for term in terms(unit.text):
+        bag[term] += _IN_LINE
+    for term in terms(unit.heading):
+        bag[term] += _IN_HEADING
+    for term in terms(path.replace("_", " ")):
+        bag[term] += _IN_PATH
+    return bag
+
+
+def _embedded(unit: Unit) -> str:
+    return f"{unit.heading}: {unit.text}" if unit.heading else unit.text

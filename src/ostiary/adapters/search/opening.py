@@ -1,0 +1,80 @@
+"""Opening an index: threads that hold its connections, and what to do when its file turns out to be damaged."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import apsw
+
+from ostiary.adapters.search.database import discard, open_reading, open_writer
+from ostiary.adapters.search.index import SearchIndex, SearchOptions
+from ostiary.adapters.search.intake import Source
+from ostiary.adapters.search.memory import Memory
+from ostiary.adapters.store.sqlite.refusals import explain
+from ostiary.adapters.store.sqlite.threads import Job, Threads
+from ostiary.contracts.clock import Clock
+from ostiary.contracts.search import Embedder
+
+_IDLE_SECONDS = 30.0
+_READERS = 2
+
+
+@asynccontextmanager
+async def open_search(
+    path: Path,
+    key: bytes,
+    *,
+    store: Source,
+    embedder: Embedder | None,
+    clock: Clock,
+    options: SearchOptions | None = None,
+    idle: float = _IDLE_SECONDS,
+) -> AsyncIterator[SearchIndex]:
+    """The index at `path`, made if it is not there, made anew if it cannot be read. Nothing is loaded before the first use.
+
+    Only one process may have it open for a store. Raises StoreUnavailable (no folder, full, locked)."""
+    memory = Memory()
+
+    def damaged() -> None:
+        discard(path)
+        memory.clear()
+
+    writing = Threads(lambda: _Hand(open_writer(path, key), path, damaged), name="search-writer", size=1, batch=1, idle=idle)
+    reading = Threads(
+        lambda: _Hand(open_reading(path, key), path, damaged), name="search-reader", size=_READERS, batch=1, idle=idle
+    )
+    try:
+        yield SearchIndex(
+            source=store,
+            embedder=embedder,
+            clock=clock,
+            options=options or SearchOptions(),
+            writing=writing,
+            reading=reading,
+            memory=memory,
+        )
+    finally:
+        await reading.close()
+        await writing.close()
+
+
+class _Hand:
+    """Work over one connection. Damage ends the connection and the file: the next job finds a new, empty index."""
+
+    def __init__(self, connection: apsw.Connection, path: Path, damaged: Callable[[], None]) -> None:
+        self._connection = connection
+        self._path = path
+        self._damaged = damaged
+
+    def work(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            try:
+                job.result = job.call(self._connection)
+            except (apsw.CorruptError, apsw.NotADBError):
+                self._damaged()
+                raise
+            except Exception as error:  # noqa: BLE001 - the error belongs to the one who asked
+                job.error = explain(error, self._path)
+
+    def close(self) -> None:
+        self._connection.close()
