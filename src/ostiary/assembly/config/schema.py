@@ -8,6 +8,7 @@ from ostiary.assembly.config.browser import Browser
 from ostiary.assembly.config.control import Control
 from ostiary.assembly.config.conversation import Channel, Commands, Messages, Session
 from ostiary.assembly.config.hooks import Hooks
+from ostiary.assembly.config.memory import Memory
 from ostiary.assembly.config.providers import Auth, Models
 from ostiary.assembly.config.secret import SecretSource
 from ostiary.assembly.config.section import key, section
@@ -166,6 +167,7 @@ class Config:
     auth: Auth = key(factory=Auth)
     tools: Tools = key(factory=Tools)
     browser: Browser = key(factory=Browser)
+    memory: Memory = key(factory=Memory)
     logging: Logging = key(factory=Logging)
     telemetry: Telemetry = key(factory=Telemetry)
     plugins: Plugins = key(factory=Plugins)
