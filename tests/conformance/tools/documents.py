@@ -13,10 +13,15 @@ from ostiary.contracts.store import DocumentVersion, Put, Tombstone, Write
 class MemoryDocuments:
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], list[tuple[DocumentVersion, bytes]]] = {}
+        self._changes: list[DocumentVersion] = []
 
-    def put(self, collection: str, path: str, content: str | bytes, *, label: Label | None = None) -> "MemoryDocuments":
+    def put(
+        self, collection: str, path: str, content: str | bytes, *, label: Label | None = None, executable: bool | None = None
+    ) -> "MemoryDocuments":
         raw = content.encode() if isinstance(content, str) else content
-        self._add(Put(collection=collection, path=path, content=raw, at=1.0, author="test", label=label))
+        self._add(
+            Put(collection=collection, path=path, content=raw, at=1.0, author="test", label=label, executable=executable)
+        )
         return self
 
     def delete(self, collection: str, path: str) -> "MemoryDocuments":
@@ -54,8 +59,10 @@ class MemoryDocuments:
             author=write.author,
             turn=write.turn,
             label=write.label if isinstance(write, Put) else None,
+            executable=isinstance(write, Put) and _is_executable(write, versions),
         )
         versions.append((version, raw))
+        self._changes.append(version)
 
     async def get(self, collection: str, path: str, *, version: int | None = None) -> tuple[DocumentVersion, bytes] | None:
         versions = self._kept.get((collection, path), [])
@@ -67,6 +74,9 @@ class MemoryDocuments:
         newest = [versions[-1][0] for (held, _), versions in self._kept.items() if held == collection]
         living = [kept for kept in newest if kept.digest and matches(pattern, kept.path)]
         return tuple(sorted(living, key=lambda kept: kept.path))
+
+    async def changes(self, after: int, *, limit: int = 1000) -> tuple[tuple[int, DocumentVersion], ...]:
+        return tuple(enumerate(self._changes[after : after + limit], after + 1))
 
     async def history(self, collection: str, path: str) -> tuple[DocumentVersion, ...]:
         return tuple(version for version, _ in self._kept.get((collection, path), []))
@@ -80,3 +90,9 @@ class MemoryDocuments:
             raise BadInput(f"{path} has no version {version}")
         self.put(collection, path, found[1], label=found[0].label)
         return replace(self._kept[collection, path][-1][0], at=at, author=author)
+
+
+def _is_executable(write: Put, versions: list[tuple[DocumentVersion, bytes]]) -> bool:
+    if write.executable is not None:
+        return write.executable
+    return bool(versions) and versions[-1][0].executable

@@ -4,12 +4,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from ostiary.adapters.workspace.index import Index
 from ostiary.adapters.workspace.tree import Found, Owner, Tree, Unfit, Walked, digest_of, open_tree
 from ostiary.contracts.store import DocumentVersion
 
-_MANY = 10
+
+class Taken(NamedTuple):
+    content: bytes
+    digest: str
+    is_executable: bool
 
 
 @dataclass(slots=True)
@@ -17,7 +22,7 @@ class Changes:
     """`contents` are new or changed files, by path. `left` says what stays there without being taken, and why;
     `has_residue` also counts folders that nobody wants to keep. `refused` is what was not done."""
 
-    contents: dict[str, bytes] = field(default_factory=dict)
+    contents: dict[str, Taken] = field(default_factory=dict)
     deleted: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -42,26 +47,21 @@ def find_changes(
     with open_tree(directory, owner) as tree:
         walked = walk(tree)
         _note_odd(walked, changes)
-        names = _names(base)
+        known = index.files
+        fresh = {path: found for path, found in walked.files.items() if path not in known or not known[path].still(found)}
+        names = {path.casefold(): path for path in base} if fresh else {}
         room = most_taken
-        for path, found in walked.files.items():
-            seen = index.files.get(path)
-            if seen is not None and seen.still(found):
-                index.note(path, found)
-                continue
+        for path, found in fresh.items():
             reason = _reason(path, found, names, most_file, room, forbidden)
             if reason:
                 changes.left.append(f"{path}: {reason}")
+                index.forget(path)
                 continue
-            room -= _take(tree, path, found, index, changes, most_file)
+            room -= _take(tree, path, index, changes, most_file)
             names.setdefault(path.casefold(), path)
     _note_deleted(walked, base, index, changes)
     changes.has_residue = bool(changes.left or walked.left_aside)
     return changes
-
-
-def _names(base: Mapping[str, DocumentVersion]) -> dict[str, str]:
-    return {path.casefold(): path for path in base}
 
 
 def _reason(path: str, found: Found, names: Mapping[str, str], most_file: int, room: int, forbidden: Callable[[str], str]) -> str:
@@ -75,7 +75,7 @@ def _reason(path: str, found: Found, names: Mapping[str, str], most_file: int, r
     return forbidden(path)
 
 
-def _take(tree: Tree, path: str, found: Found, index: Index, changes: Changes, most_file: int) -> int:
+def _take(tree: Tree, path: str, index: Index, changes: Changes, most_file: int) -> int:
     """The bytes taken. Reading decides: what was seen a moment ago may be something else by now."""
     try:
         content, now = tree.read(path, most_file)
@@ -87,11 +87,11 @@ def _take(tree: Tree, path: str, found: Found, index: Index, changes: Changes, m
         return 0
     digest = digest_of(content)
     seen = index.files.get(path)
-    is_same = seen is not None and seen.digest == digest
+    is_same = seen is not None and seen.digest == digest and seen.found.is_executable is now.is_executable
     index.see(path, digest, now, now_ns=time.time_ns())
     if is_same:
         return 0
-    changes.contents[path] = content
+    changes.contents[path] = Taken(content, digest, now.is_executable)
     return len(content)
 
 
@@ -102,24 +102,17 @@ def _note_odd(walked: Walked, changes: Changes) -> None:
 
 def _note_deleted(walked: Walked, base: Mapping[str, DocumentVersion], index: Index, changes: Changes) -> None:
     """What cannot be seen is not thereby deleted, and neither is everything at once."""
-    hidden = tuple(f"{folder}/" for folder in (*walked.unread, *walked.left_aside))
-    deleted = [
-        path
-        for path in base
-        if path not in walked.files
-        and path not in walked.odd
-        and not path.startswith(hidden)
-        and not any(path.startswith(f"{odd}/") for odd in walked.odd)
-    ]
-    if len(base) >= _MANY and len(deleted) * 2 > len(base) and not walked.files:
+    aside = tuple(f"{folder}/" for folder in walked.left_aside)
+    unseen = [path for path in base if path not in walked.files and not path.startswith(aside)]
+    for path in unseen:
+        # Unknown from now on: what is still a document is laid out again.
+        index.forget(path)
+    hidden = tuple(f"{folder}/" for folder in (*walked.unread, *walked.odd))
+    deleted = [path for path in unseen if path not in walked.odd and not path.startswith(hidden)]
+    if deleted and not walked.files:
         changes.refused.append(f"{len(deleted)} files: the directory is empty; delete them by name if that is meant")
-        for path in deleted:
-            # Unknown from now on, so that they are laid out again.
-            index.forget(path)
         return
     changes.deleted = deleted
-    for path in deleted:
-        index.forget(path)
 
 
 def _shown(path: str) -> str:

@@ -5,11 +5,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from ostiary.adapters.workspace.tree import Found, Signature
+from ostiary.adapters.workspace.tree import Found
 from ostiary.contracts.content import Label, Trust
+from ostiary.contracts.workspace import Use
 
-_SCHEMA = 1
+_SCHEMA = 2
 # Clocks of file systems stand still for up to a tick: what changed that recently may change again without a trace.
 _TICK_NS = 50_000_000
 
@@ -19,40 +21,53 @@ class Seen:
     """The content a file had when it was last read or written by us."""
 
     digest: str
-    signature: Signature
+    found: Found
     is_settled: bool
 
     def still(self, found: Found) -> bool:
         """Whether the file certainly still holds that content, judged without reading it."""
-        return self.is_settled and found.signature == self.signature
+        return self.is_settled and found == self.found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A write that was handed out and is on its way to the documents: its version will come after `after`. An empty `digest`
+    means a deletion."""
+
+    digest: str
+    after: int
 
 
 @dataclass(slots=True)
 class Index:
-    """`residue` is the label of what lies in the directory without being a document; None if nothing does. `left` are the
-    words in which that was last told."""
+    """`pending` are the writes of the last capture, by path, and `use` whose they are. `residue` is the label of what lies in
+    the directory without being a document; None if nothing does. `left` are the words in which that was last told."""
 
     files: dict[str, Seen] = field(default_factory=dict)
-    executable: dict[str, bool] = field(default_factory=dict)
+    pending: dict[str, Pending] = field(default_factory=dict)
+    use: Use | None = None
     residue: Label | None = None
     left: tuple[str, ...] = ()
     is_changed: bool = True
 
     def see(self, path: str, digest: str, found: Found, *, now_ns: int) -> None:
-        is_settled = now_ns - found.signature[3] > _TICK_NS
-        self.files[path] = Seen(digest=digest, signature=found.signature, is_settled=is_settled)
-        self.executable[path] = found.is_executable
+        self.files[path] = Seen(digest=digest, found=found, is_settled=now_ns - found.changed > _TICK_NS)
         self.is_changed = True
 
     def forget(self, path: str) -> None:
         if self.files.pop(path, None) is not None:
             self.is_changed = True
 
-    def note(self, path: str, found: Found) -> None:
-        """The same content; only whether it can be executed may be new."""
-        if self.executable.get(path) is not found.is_executable:
-            self.executable[path] = found.is_executable
-            self.is_changed = True
+    def rest(self, now_ns: int) -> None:
+        """Nobody has written since and nobody does before now: what is older than a tick shows every later change."""
+        for seen in self.files.values():
+            if not seen.is_settled and now_ns - seen.found.changed > _TICK_NS:
+                seen.is_settled = True
+                self.is_changed = True
+
+    def hand_out(self, pending: dict[str, Pending], use: Use | None) -> None:
+        if pending or self.pending:
+            self.pending, self.use, self.is_changed = pending, use, True
 
     def leave(self, residue: Label | None, words: tuple[str, ...] = ()) -> tuple[str, ...]:
         """What lies in the directory without being a document has this label now. Gives the words that are new."""
@@ -71,10 +86,11 @@ def load(path: Path) -> Index | None:
             return None
         return Index(
             files={
-                name: Seen(digest=str(seen[0]), signature=_signature(seen[1]), is_settled=bool(seen[2]))
+                name: Seen(digest=str(seen[0]), found=_found(seen[1]), is_settled=bool(seen[2]))
                 for name, seen in raw["files"].items()
             },
-            executable={str(name): bool(value) for name, value in raw["executable"].items()},
+            pending={str(name): Pending(digest=str(one[0]), after=int(one[1])) for name, one in raw["pending"].items()},
+            use=read_use(raw["use"]),
             residue=_label(raw["residue"]),
             left=tuple(map(str, raw["left"])),
             is_changed=False,
@@ -85,17 +101,16 @@ def load(path: Path) -> Index | None:
 
 def save(index: Index, path: Path) -> None:
     """Its time is that of the last use, whether or not anything changed."""
-    if not index.is_changed:
+    if not index.is_changed and path.exists():
         os.utime(path)
         return
     raw = {
         "schema": _SCHEMA,
-        "files": {name: [seen.digest, list(seen.signature), seen.is_settled] for name, seen in index.files.items()},
-        "executable": index.executable,
-        "left": list(index.left),
-        "residue": None
-        if index.residue is None
-        else {"trust": index.residue.trust.value, "sources": list(index.residue.sources), "private": index.residue.private},
+        "files": {name: (seen.digest, seen.found, seen.is_settled) for name, seen in index.files.items()},
+        "pending": {name: (one.digest, one.after) for name, one in index.pending.items()},
+        "use": written_use(index.use),
+        "left": index.left,
+        "residue": _written_label(index.residue),
     }
     beside = path.with_suffix(".new")
     beside.write_text(json.dumps(raw, separators=(",", ":")))
@@ -103,12 +118,32 @@ def save(index: Index, path: Path) -> None:
     index.is_changed = False
 
 
-def _signature(raw: list[int]) -> Signature:
-    inode, size, modified, changed = raw
-    return (int(inode), int(size), int(modified), int(changed))
+def written_use(use: Use | None) -> Mapping[str, object] | None:
+    if use is None:
+        return None
+    return {"author": use.author, "turn": use.turn, "at": use.at, "label": _written_label(use.label)}
 
 
-def _label(raw: Mapping[str, object] | None) -> Label | None:
+def read_use(raw: Any) -> Use | None:
+    """Raises KeyError, TypeError or ValueError for what was never written so."""
+    if raw is None:
+        return None
+    label = _label(raw["label"])
+    if label is None:
+        raise ValueError("label")
+    return Use(author=str(raw["author"]), turn=str(raw["turn"]), at=float(raw["at"]), label=label)
+
+
+def _found(raw: list[int]) -> Found:
+    inode, size, modified, changed, is_executable = raw
+    return Found(int(inode), int(size), int(modified), int(changed), bool(is_executable))
+
+
+def _written_label(label: Label | None) -> Mapping[str, object] | None:
+    return None if label is None else {"trust": label.trust.value, "sources": list(label.sources), "private": label.private}
+
+
+def _label(raw: Any) -> Label | None:
     if raw is None:
         return None
     sources = raw["sources"]

@@ -2,68 +2,81 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from ostiary.adapters.workspace.index import Index
 from ostiary.adapters.workspace.tree import Found, Owner, Tree, Unfit, Walked, digest_of, open_tree
 from ostiary.contracts.store import DocumentVersion
 
-_PROGRAMS = (b"#!", b"\x7fELF")
 _MAX_NAME = 255
-
-
-@dataclass(slots=True)
-class Plan:
-    """`missing` must be written; everything else that is wanted is there already."""
-
-    missing: list[str]
-    walked: Walked
 
 
 def fits_a_directory(paths: Mapping[str, DocumentVersion], most_bytes: int) -> dict[str, DocumentVersion]:
     """Documents that can lie in a directory: none inside of another, no name too long, none too big."""
+    folders: dict[str, bool] = {"": True}
+
+    def is_free(folder: str) -> bool:
+        known = folders.get(folder)
+        if known is None:
+            above, _, name = folder.rpartition("/")
+            known = folders[folder] = folder not in paths and is_free(above) and len(name.encode()) <= _MAX_NAME
+        return known
+
     chosen: dict[str, DocumentVersion] = {}
     for path, version in paths.items():
-        folders = path.split("/")
-        inside = any("/".join(folders[:depth]) in paths for depth in range(1, len(folders)))
-        if not inside and version.size <= most_bytes and all(len(name.encode()) <= _MAX_NAME for name in folders):
+        folder, _, name = path.rpartition("/")
+        if version.size <= most_bytes and is_free(folder) and (len(name) < _MAX_NAME // 4 or len(name.encode()) <= _MAX_NAME):
             chosen[path] = version
     return chosen
 
 
-def plan(tree: Tree, wanted: Mapping[str, DocumentVersion], index: Index, walk: Callable[[Tree], Walked]) -> Plan:
-    """Take away what was a document and is none any more, and find out what has to be written."""
+def compare(wanted: Mapping[str, DocumentVersion], index: Index) -> tuple[list[str], list[str]]:
+    """What has to be written and what has to go, by what we know of the directory, without looking at it."""
+    known = index.files
+    missing = [
+        path
+        for path, version in wanted.items()
+        if (seen := known.get(path)) is None
+        or seen.digest != version.digest
+        or seen.found.is_executable is not version.executable
+    ]
+    gone = [path for path in known if path not in wanted]
+    return missing, gone
+
+
+def verify(tree: Tree, index: Index, walk: Callable[[Tree], Walked]) -> None:
+    """Forget what the directory does not hold any more as we know it; `index` can be believed afterwards. Raises TooBig."""
     walked = walk(tree)
     for path in list(index.files):
-        if path not in wanted:
-            tree.remove(path)
+        if not _is_there(tree, path, walked.files.get(path), index):
             index.forget(path)
-            index.executable.pop(path, None)
-    missing = [path for path, version in wanted.items() if not _is_there(tree, path, version, walked.files.get(path), index)]
-    return Plan(missing=missing, walked=walked)
 
 
-def _is_there(tree: Tree, path: str, version: DocumentVersion, found: Found | None, index: Index) -> bool:
-    seen = index.files.get(path)
-    if found is None or seen is None or seen.digest != version.digest or seen.signature != found.signature:
+def _is_there(tree: Tree, path: str, found: Found | None, index: Index) -> bool:
+    seen = index.files[path]
+    if found is None or seen.found != found:
         return False
     if seen.is_settled:
         return True
     try:
-        content, now = tree.read(path, version.size)
+        content, now = tree.read(path, found.size)
     except (Unfit, OSError):
         return False
-    if digest_of(content) != version.digest:
+    if digest_of(content) != seen.digest:
         return False
-    index.see(path, version.digest, now, now_ns=time.time_ns())
+    index.see(path, seen.digest, now, now_ns=time.time_ns())
     return True
 
 
+def remove(directory: Path, owner: Owner | None, paths: list[str], index: Index) -> None:
+    with open_tree(directory, owner) as tree:
+        for path in paths:
+            tree.remove(path)
+            index.forget(path)
+
+
 def write(directory: Path, owner: Owner | None, contents: Mapping[str, tuple[DocumentVersion, bytes]], index: Index) -> None:
-    """Scripts and programs are executable unless the directory is known to have had them otherwise."""
     with open_tree(directory, owner) as tree:
         for path, (version, content) in contents.items():
-            is_executable = index.executable.get(path, content.startswith(_PROGRAMS))
-            found = tree.write(path, content, is_executable=is_executable)
+            found = tree.write(path, content, is_executable=version.executable)
             index.see(path, version.digest, found, now_ns=time.time_ns())

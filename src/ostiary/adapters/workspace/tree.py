@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from ostiary.contracts.records import dataclass
 
@@ -23,7 +24,6 @@ _PATH: int = getattr(os, "O_PATH", os.O_RDONLY)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Owner = tuple[int, int]
-Signature = tuple[int, int, int, int]
 
 
 class Unfit(Exception):
@@ -34,16 +34,15 @@ class TooBig(Exception):
     """The directory as a whole is beyond its limits."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A regular file: `signature` changes with every change of its content (inode, size, times of change)."""
+class Found(NamedTuple):
+    """A regular file as the file system tells it: some number here changes with every change of content or mode. A tuple,
+    since thousands are made and compared at every capture."""
 
-    signature: Signature
+    inode: int
+    size: int
+    modified: int
+    changed: int
     is_executable: bool
-
-    @property
-    def size(self) -> int:
-        return self.signature[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +86,7 @@ class Tree:
                 raise Unfit(reason)
             content = file.read(most + 1)
             after = os.fstat(handle)
-        if len(content) > most or _signature(before) != _signature(after):
+        if len(content) > most or _found(before) != _found(after):
             raise Unfit("it changes while it is read")
         return content, _found(after)
 
@@ -183,6 +182,8 @@ def digest_of(content: bytes) -> str:
 
 def bad_name(name: str) -> str:
     """Why a name cannot be that of a document, empty if it can."""
+    if name.isascii() and name.isprintable() and "\\" not in name:
+        return ""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -208,38 +209,43 @@ class _Walk:
         self.left_aside: list[str] = []
 
     def folder(self, handle: int, prefix: str, depth: int) -> None:
-        with os.scandir(handle) as entries:
-            names = sorted(entry.name for entry in entries)
+        names = sorted(os.listdir(handle))
+        self._entries += len(names)
+        if self._entries > self._most_entries:
+            raise TooBig(f"more than {self._most_entries:,} files and folders")
+        device, files = self._device, self.files
         for name in names:
-            self._entries += 1
-            if self._entries > self._most_entries:
-                raise TooBig(f"more than {self._most_entries:,} files and folders")
+            path = prefix + name
             try:
                 found = os.stat(name, dir_fd=handle, follow_symlinks=False)
             except OSError:
-                self.odd[prefix + name] = "it cannot be looked at"
+                self.odd[path] = "it cannot be looked at"
                 continue
-            self._entry(handle, name, prefix + name, found, depth)
-
-    def _entry(self, handle: int, name: str, path: str, found: os.stat_result, depth: int) -> None:
-        reason = bad_name(name)
-        if stat.S_ISDIR(found.st_mode):
-            if self._leaves_aside(name):
-                self.left_aside.append(path)
-            elif reason or len(os.fsencode(path)) > MAX_PATH or depth >= self._depth or found.st_dev != self._device:
+            mode = found.st_mode
+            if stat.S_ISDIR(mode):
+                self._folder_entry(handle, name, path, found, depth)
+                continue
+            is_plain = stat.S_ISREG(mode)
+            self._room -= found.st_blocks * 512 if is_plain else 0
+            if self._room < 0:
+                raise TooBig("more bytes than the workspace may hold")
+            reason = bad_name(name)
+            if not reason and not (is_plain and found.st_nlink == 1 and found.st_dev == device):
+                reason = _unfit(found, device, None)
+            if reason or _is_too_long(path):
                 self.odd[path] = reason or "its path is too long"
-                self.unread.append(path)
             else:
-                self._down(handle, name, path, depth)
-            return
-        self._room -= found.st_blocks * 512 if stat.S_ISREG(found.st_mode) else 0
-        if self._room < 0:
-            raise TooBig("more bytes than the workspace may hold")
-        reason = reason or _unfit(found, self._device, None)
-        if reason or len(os.fsencode(path)) > MAX_PATH:
+                files[path] = _found(found)
+
+    def _folder_entry(self, handle: int, name: str, path: str, found: os.stat_result, depth: int) -> None:
+        reason = bad_name(name)
+        if self._leaves_aside(name):
+            self.left_aside.append(path)
+        elif reason or _is_too_long(path) or depth >= self._depth or found.st_dev != self._device:
             self.odd[path] = reason or "its path is too long"
+            self.unread.append(path)
         else:
-            self.files[path] = _found(found)
+            self._down(handle, name, path, depth)
 
     def _down(self, handle: int, name: str, path: str, depth: int) -> None:
         try:
@@ -262,6 +268,10 @@ class _Walk:
             os.close(below)
 
 
+def _is_too_long(path: str) -> bool:
+    return len(path) * 4 > MAX_PATH and len(os.fsencode(path)) > MAX_PATH
+
+
 def _unfit(found: os.stat_result, device: int, most: int | None) -> str:
     mode = found.st_mode
     if stat.S_ISLNK(mode):
@@ -278,12 +288,8 @@ def _unfit(found: os.stat_result, device: int, most: int | None) -> str:
     return ""
 
 
-def _signature(found: os.stat_result) -> Signature:
-    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-
-
 def _found(found: os.stat_result) -> Found:
-    return Found(signature=_signature(found), is_executable=bool(found.st_mode & stat.S_IXUSR))
+    return Found(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, bool(found.st_mode & stat.S_IXUSR))
 
 
 def _open_readable(parent: int, name: str) -> int:

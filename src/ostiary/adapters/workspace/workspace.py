@@ -1,66 +1,44 @@
-"""The workspace of exec: the agent's documents laid out in a directory of their own, changes brought back as versions."""
+"""The workspace of exec: the agent's documents in one live directory per session, changes brought back as versions."""
 
-import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Literal
 
+import anyio
 from anyio.to_thread import run_sync
 
-from ostiary.adapters.workspace import index as indexes
-from ostiary.adapters.workspace import layout
+from ostiary.adapters.workspace import layout, live
 from ostiary.adapters.workspace.changes import Changes, find_changes
-from ostiary.adapters.workspace.index import Index
+from ostiary.adapters.workspace.filling import fill
+from ostiary.adapters.workspace.live import STALE, LiveTree
+from ostiary.adapters.workspace.rescue import Commit, Rescue
+from ostiary.adapters.workspace.sight import Sight, WorkspaceLimits, label_of
 from ostiary.adapters.workspace.slots import Scope, Slots, place_of
-from ostiary.adapters.workspace.tree import Owner, TooBig, Tree, Walked, digest_of, open_tree, remove_tree
-from ostiary.contracts.content import Label, Trust
-from ostiary.contracts.errors import ToolError
+from ostiary.adapters.workspace.tree import Owner, TooBig, Tree, Walked, open_tree, remove_tree
+from ostiary.adapters.workspace.writes import COLLECTION, Diff, Draft, Drafting, Signed
+from ostiary.contracts.content import Label
+from ostiary.contracts.errors import Conflict, ToolError
 from ostiary.contracts.identity import SessionKey
-from ostiary.contracts.records import dataclass
-from ostiary.contracts.store import Documents, DocumentVersion, Put, Tombstone
-from ostiary.contracts.workspace import Access, Capture, FileChange, WorkspaceLease
+from ostiary.contracts.store import Audit, Documents, DocumentVersion
+from ostiary.contracts.workspace import NOBODY, Access, Capture, Use, WorkspaceLease
 
-COLLECTION = "_workspace"
-BOOTSTRAP = "_bootstrap"
 SCRATCH = (
     *("node_modules", ".venv", "__pycache__", ".cache", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox"),
     *(".nox", ".npm", ".local", ".gradle", ".m2"),
 )
-_MEMORY = "memory.md"
-_BATCH_BYTES = 16_000_000
-_DIFFED = 100_000
-_DIFFS_IN_ALL = 24_000
-_LEAST_DIFF = 200
-
-_NOTHING = Label(trust=Trust.SYSTEM)
-_PRIVATE = Label(trust=Trust.SYSTEM, private=True)
-_UNKNOWN = Label(trust=Trust.UNTRUSTED, private=True)
-
-Diff = Callable[[bytes | None, bytes | None, str, int], str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkspaceLimits:
-    """`files` counts folders and everything else too; `taken_bytes` is what one capture brings back at most."""
-
-    files: int = 20_000
-    bytes: int = 500_000_000
-    file_bytes: int = 50_000_000
-    taken_bytes: int = 200_000_000
-    depth: int = 64
-    copies: int = 8
-    wait_seconds: float = 30.0
-    free_bytes: int = 512_000_000
+_REMEMBERED = 8
+_ATTEMPTS = 4
 
 
 class DocumentWorkspace:
-    """`root` is ours alone (`<state>/workspaces`). `folder_of` tells where an agent's documents lie; `protected` gives the
-    reason why a path may be neither shown to a command nor taken from it; MEMORY.md is laid out only where `is_private`
-    vouches for the session. `owner` is whom the sandbox runs commands as, None if as ourselves. `diff` shows a change.
+    """`root` is ours alone (`<state>/workspaces`). `owner` is whom the sandbox runs commands as, None if as ourselves. `diff`
+    shows a change. `commit` writes what is kept while nobody waits for it; without it only `capture` brings changes back.
+    See Sight for what is laid out and taken.
 
-    Bootstrap files are never laid out and never taken. A directory is kept between uses; folders named in `scratch` and
+    A directory is kept between uses and brought up to date with what changed in the documents. Folders named in `scratch` and
     what was not taken stay in it until the disk runs short, and their label goes on every later use."""
 
     def __init__(
@@ -70,6 +48,7 @@ class DocumentWorkspace:
         *,
         folder_of: Callable[[str], str],
         diff: Diff,
+        commit: Commit | None = None,
         scope: Callable[[SessionKey], Scope] = lambda session: "agent",
         protected: Callable[[str], str] = lambda path: "",
         is_private: Callable[[SessionKey], bool] = lambda session: False,
@@ -79,104 +58,267 @@ class DocumentWorkspace:
     ) -> None:
         self._documents = documents
         self._root = root
-        self._folder_of = folder_of
         self._diff = diff
+        self._commit = commit
         self._scope = scope
-        self._protected = protected
-        self._is_private = is_private
         self._owner = owner
         self._limits = limits or WorkspaceLimits()
         self._scratch = frozenset(scratch)
-        self._indexes: dict[str, Index] = {}
+        self._sight = Sight(documents, self._limits, folder_of=folder_of, scope=scope, protected=protected, is_private=is_private)
+        self._rescue = Rescue(
+            documents=documents, sight=self._sight, commit=commit, owner=owner, walk=self._walk, drafting=self._drafting
+        )
         self._slots = Slots(root, most=self._limits.copies, seconds=self._limits.wait_seconds)
+        self._trees: OrderedDict[tuple[Path, bool], LiveTree] = OrderedDict()
+        self._loading = anyio.Lock()
+        self._keys = count(1)
+        self._held: dict[int, tuple[LiveTree, int]] = {}
 
     @asynccontextmanager
-    async def lease(self, session: SessionKey, *, access: Access) -> AsyncIterator[WorkspaceLease]:
+    async def lease(self, session: SessionKey, *, access: Access, use: Use = NOBODY) -> AsyncIterator[WorkspaceLease]:
         """See the port. Raises OSError if the machine's disk does not take the files."""
-        async with self._slots.take(place_of(session, self._scope(session))) as slot:
-            wanted = {} if access == "none" else await self._wanted(session)
-            index, missing = await run_sync(partial(self._begin, slot, access, wanted))
-            if missing:
-                await self._fill(slot / ("files" if access == "rw" else "agent"), wanted, missing, index)
-            base = {path: version for path, version in wanted.items() if path in index.files}
-            label = _NOTHING
-            for version in base.values():
-                label = label.join(_PRIVATE).join(version.label or _UNKNOWN)
-            if index.residue is not None:
-                label = label.join(index.residue)
-            directory = str(slot / ("files" if access == "rw" else "scratch"))
-            self._indexes[directory] = index
-            try:
-                yield WorkspaceLease(
+        async with self._slots.take(place_of(session, self._scope(session)), session) as slot:
+            tree, key = await self._tree(slot, access), next(self._keys)
+            async with tree.lock:
+                told = await self._ready(tree, session, access, use)
+                lease = WorkspaceLease(
                     session=session,
                     access=access,
-                    directory=directory,
-                    agent_directory=str(slot / "agent") if access == "ro" else "",
-                    base=base,
-                    label=label,
+                    directory=str(tree.directory),
+                    agent_directory=str(tree.documents) if access == "ro" else "",
+                    base=tree.base if access != "none" else {},
+                    label=tree.label(),
+                    use=use,
+                    told=told,
                 )
+                await run_sync(tree.open, use)
+                tree.users[key] = use
+            self._held[id(lease)] = (tree, key)
+            try:
+                yield lease
             finally:
-                self._indexes.pop(directory, None)
+                tree.users.pop(key, None)
+                self._held.pop(id(lease), None)
 
     async def capture(self, lease: WorkspaceLease, *, author: str, turn: str, at: float, label: Label) -> Capture:
-        """See the port. After it the directory counts as known again; a lease that ends without it is laid out afresh."""
-        index = self._indexes.get(lease.directory)
-        if index is None:
-            raise ToolError("The lease of the workspace is over.")
-        label = label.join(lease.label)
+        """See the port. A lease that ends without it leaves the directory to be looked through at its next use."""
+        tree, key = self._tree_of(lease)
+        async with tree.lock:
+            label = label.join(lease.label).join(tree.label(besides=key))
+            if lease.access != "rw":
+                await run_sync(self._settle_scratch, tree, label)
+                return Capture(writes=(), changes=())
+            told = await self._rescue.uncommitted(tree, lease.session, at=at)
+            use = Use(author=author, turn=turn, at=at, label=label)
+            changes = await self._find(tree, lease.session, label)
+            await self._sight.refresh()
+            draft = await self._draft(tree, lease.session, changes, use)
+            draft.kept_aside[:0] = told
+            tree.index.hand_out(draft.pending, use if draft.pending else None)
+            await run_sync(tree.close)
+        return draft.capture()
+
+    async def keep(self, lease: WorkspaceLease, *, at: float) -> Capture:
+        tree, key = self._tree_of(lease)
         if lease.access != "rw":
-            await run_sync(partial(self._settle_scratch, lease, index, label))
             return Capture(writes=(), changes=())
-        try:
-            changes = await run_sync(partial(self._find, lease, index, label))
-        except TooBig as error:
-            raise ToolError(
-                f"The workspace is beyond its limits ({error}); nothing was kept. Remove what is not needed."
-            ) from None
-        if not changes.contents and not changes.deleted:
-            return Capture(writes=(), changes=(), refused=tuple(changes.refused))
-        return await self._written(lease, changes, author=author, turn=turn, at=at, label=label)
+        async with tree.lock:
+            label = lease.use.label.join(lease.label).join(tree.label(besides=key))
+            use = Use(author=lease.use.author, turn=lease.use.turn, at=at, label=label)
+            return await self._keep(tree, lease.session, use)
+
+    async def follow(self, lease: WorkspaceLease, *, at: float) -> None:
+        tree, _ = self._tree_of(lease)
+        await self._sight.refresh()
+        if lease.access == "none" or tree.generation == self._sight.generation(lease.session):
+            return
+        missing, gone = layout.compare(self._sight.wanted(lease.session), tree.index)
+        if lease.access == "rw" and (missing or gone):
+            await self.keep(lease, at=at)
+        else:
+            async with tree.lock:
+                await self._bring_up(tree, lease.session)
+
+    def label_of(self, lease: WorkspaceLease) -> Label:
+        tree, key = self._tree_of(lease)
+        return lease.label.join(lease.use.label).join(tree.label(besides=key))
 
     async def remove(self, session: SessionKey) -> None:
         """The directories of the session's scope are gone. Raises ToolError while one is in use, OSError if one stays."""
         place = place_of(session, self._scope(session))
         if self._slots.is_taken(place):
             raise ToolError("The workspace is in use by a running command.")
+        self._forget(place)
         await run_sync(remove_tree, self._root / place)
 
     async def tidy(self, *, unused_seconds: float, now: float) -> int:
         """Remove directories that nobody used for so long; gives how many. Documents are untouched."""
-        return await run_sync(partial(self._tidy, unused_seconds, now))
+        return await run_sync(self._tidy, unused_seconds, now)
+
+    async def recover(self, *, at: float) -> tuple[str, ...]:
+        """Keep aside what commands of an earlier life had written and nobody had captured; tells what is where."""
+        told: list[str] = []
+        for slot, agent in await run_sync(self._unfinished):
+            tree = await self._tree(slot, "rw")
+            async with tree.lock:
+                if not tree.users:
+                    told += await self._rescued(tree, SessionKey(agent, "main"), at=at)
+        return tuple(told)
+
+    def _unfinished(self) -> list[tuple[Path, str]]:
+        slots = sorted(self._root.glob("*/[0-9]*")) if self._root.is_dir() else []
+        return [(slot, _agent_of(slot.parent.name)) for slot in slots if live.is_unfinished(slot)]
 
     def _tidy(self, unused_seconds: float, now: float) -> int:
         removed = 0
         for place in sorted(self._root.iterdir()) if self._root.is_dir() else ():
-            used = max((entry.stat().st_mtime for entry in place.glob("*/*.json")), default=0.0)
-            if now - used > unused_seconds and not self._slots.is_taken(place.name):
+            if now - live.last_use(place) > unused_seconds and not self._slots.is_taken(place.name):
+                self._forget(place.name)
                 remove_tree(place)
                 removed += 1
         return removed
 
-    def _begin(self, slot: Path, access: Access, wanted: Mapping[str, DocumentVersion]) -> tuple[Index, list[str]]:
-        """The directory, marked as in use, and what has to be written into it. It is emptied first if its last use never came
-        to an end."""
-        slot.mkdir(mode=0o700, parents=True, exist_ok=True)
-        mark = slot / "in-use"
-        index = indexes.load(_index_of(slot, access))
-        free = os.statvfs(slot)
-        if index is None or mark.exists() or free.f_bavail * free.f_frsize < self._limits.free_bytes:
-            for name in ("files", "scratch", "agent"):
-                remove_tree(slot / name)
-            for other in ("rw", "ro", "none"):
-                _index_of(slot, other).unlink(missing_ok=True)
-            index = Index(executable=index.executable if index is not None else {})
-        mark.touch(mode=0o600)
-        if access != "rw":
-            with open_tree(slot / "scratch", self._owner):
-                pass
-        if access == "none":
-            return index, []
-        return index, self._plan(slot / ("files" if access == "rw" else "agent"), wanted, index)
+    def _forget(self, place: str) -> None:
+        for key in [key for key in self._trees if key[0].parent.name == place]:
+            del self._trees[key]
+
+    def _tree_of(self, lease: WorkspaceLease) -> tuple[LiveTree, int]:
+        held = self._held.get(id(lease))
+        if held is None:
+            raise ToolError("The lease of the workspace is over.")
+        return held
+
+    async def _tree(self, slot: Path, access: Access) -> LiveTree:
+        key = (slot, access == "rw")
+        async with self._loading:
+            tree = self._trees.get(key)
+            if tree is None:
+                tree = self._trees[key] = await run_sync(live.load, slot, access)
+            self._trees.move_to_end(key)
+            idle = [other for other, held in self._trees.items() if other != key and not held.users and not held.lock.locked()]
+            for other in idle[: max(0, len(self._trees) - _REMEMBERED)]:
+                del self._trees[other]
+            return tree
+
+    async def _ready(self, tree: LiveTree, session: SessionKey, access: Access, use: Use) -> tuple[str, ...]:
+        """Up to date and with nothing in it that is not accounted for."""
+        if tree.users:
+            if access == "rw" and self._commit is not None:
+                first = next(iter(tree.users.values()))
+                await self._keep(tree, session, Use(author=first.author, turn=first.turn, at=use.at, label=tree.label()))
+            return ()
+        told: tuple[str, ...] = ()
+        if access == "rw":
+            told = await self._rescued(tree, session, at=use.at)
+        elif tree.is_open:
+            await run_sync(self._settle_scratch, tree, tree.use.label)
+        await run_sync(self._make_room, tree)
+        if access != "none":
+            await self._bring_up(tree, session)
+        return told
+
+    def _make_room(self, tree: LiveTree) -> None:
+        if not live.has_room(tree.slot, self._limits.free_bytes):
+            live.empty(tree)
+        with open_tree(tree.directory, self._owner):
+            pass
+
+    async def _rescued(self, tree: LiveTree, session: SessionKey, *, at: float) -> tuple[str, ...]:
+        told = await self._rescue.uncommitted(tree, session, at=at)
+        return told + (await self._rescue.interrupted(tree, session, at=at) if tree.is_open else ())
+
+    async def _bring_up(self, tree: LiveTree, session: SessionKey) -> None:
+        """The directory holds what the documents hold. Nothing uncaptured may be in it."""
+        await self._sight.refresh()
+        generation = self._sight.generation(session)
+        if generation == tree.generation and tree.is_believed:
+            return
+        wanted = self._sight.wanted(session)
+        missing = await run_sync(self._plan, tree, wanted)
+        if missing:
+            await fill(self._documents, tree, self._owner, wanted, missing)
+        base = {path: version for path, version in wanted.items() if path in tree.index.files}
+        tree.hold(base, label_of(base.values()), generation)
+
+    def _plan(self, tree: LiveTree, wanted: dict[str, DocumentVersion]) -> list[str]:
+        try:
+            if not tree.is_believed:
+                with open_tree(tree.documents, self._owner) as directory:
+                    layout.verify(directory, tree.index, self._walk)
+        except TooBig:
+            # Left there by commands: nothing of it is a document.
+            live.empty(tree)
+        tree.is_believed = True
+        missing, gone = layout.compare(wanted, tree.index)
+        layout.remove(tree.documents, self._owner, gone, tree.index)
+        return missing
+
+    async def _keep(self, tree: LiveTree, session: SessionKey, use: Use) -> Capture:
+        if self._commit is None:
+            raise ToolError("What a command changes in the background cannot be kept here.")
+        told = await self._rescue.uncommitted(tree, session, at=use.at)
+        changes = await self._find(tree, session, use.label)
+        for _ in range(_ATTEMPTS):
+            await self._sight.refresh()
+            draft = await self._draft(tree, session, changes, use)
+            tree.index.hand_out(draft.pending, use if draft.pending else None)
+            try:
+                if draft.writes:
+                    await self._commit([*draft.writes, _told(draft, session, use)])
+            except Conflict:
+                continue
+            tree.index.hand_out({}, None)
+            draft.kept_aside[:0] = told
+            await run_sync(tree.close)
+            await self._bring_up(tree, session)
+            return draft.capture()
+        raise ToolError("The files were changed by others over and over; they are kept at the next command.")
+
+    async def _find(self, tree: LiveTree, session: SessionKey, label: Label) -> Changes:
+        try:
+            changes = await run_sync(partial(self._find_now, tree, session, label))
+        except TooBig as error:
+            raise ToolError(
+                f"The workspace is beyond its limits ({error}); nothing was kept. Remove what is not needed."
+            ) from None
+        if tree.index.is_changed:
+            tree.generation = STALE
+        return changes
+
+    def _find_now(self, tree: LiveTree, session: SessionKey, label: Label) -> Changes:
+        changes = find_changes(
+            tree.directory,
+            self._owner,
+            tree.base,
+            tree.index,
+            walk=self._walk,
+            forbidden=self._sight.forbidden(session),
+            most_file=self._limits.file_bytes,
+            most_taken=self._limits.taken_bytes,
+        )
+        residue = label if tree.index.residue is None else tree.index.residue.join(label)
+        # What was told before is not told at every command again.
+        changes.refused[:0] = tree.index.leave(residue if changes.has_residue else None, tuple(changes.left))
+        return changes
+
+    async def _draft(self, tree: LiveTree, session: SessionKey, changes: Changes, use: Use) -> Draft:
+        return await self._drafting(tree, session, use).changes(changes)
+
+    def _drafting(self, tree: LiveTree, session: SessionKey, use: Use) -> Drafting:
+        folder = self._sight.folder(session)
+        return Drafting(
+            Signed(folder=folder, author=use.author, turn=use.turn, at=use.at, label=use.label),
+            base=tree.base,
+            now=self._sight.living(session),
+            last=lambda path: version.version if (version := self._sight.newest(session, path)) else 0,
+            reserved=self._sight.reserved(session),
+            diff=self._diff,
+            fetch=self._fetch,
+        )
+
+    async def _fetch(self, version: DocumentVersion) -> bytes | None:
+        found = await self._documents.get(version.collection, version.path, version=version.version)
+        return None if found is None else found[1]
 
     def _walk(self, tree: Tree) -> Walked:
         limits = self._limits
@@ -187,163 +329,26 @@ class DocumentWorkspace:
             leaves_aside=self._scratch.__contains__,
         )
 
-    async def _wanted(self, session: SessionKey) -> dict[str, DocumentVersion]:
-        folder = self._folder(session)
-        listed = await self._documents.list(COLLECTION, pattern=f"{folder}**")
-        visible = {path: version for version in listed if not self._hides(path := version.path.removeprefix(folder), session)}
-        wanted = layout.fits_a_directory(visible, self._limits.file_bytes)
-        if len(wanted) > self._limits.files or sum(version.size for version in wanted.values()) > self._limits.bytes:
-            raise ToolError("The workspace is too big to be laid out for a command.")
-        return wanted
-
-    def _plan(self, directory: Path, wanted: Mapping[str, DocumentVersion], index: Index) -> list[str]:
+    def _settle_scratch(self, tree: LiveTree, label: Label) -> None:
         try:
-            with open_tree(directory, self._owner) as tree:
-                return layout.plan(tree, wanted, index, self._walk).missing
-        except TooBig:
-            # Left there by commands: nothing of it is a document.
-            remove_tree(directory)
-            for path in list(index.files):
-                index.forget(path)
-            index.leave(None)
-            return list(wanted)
-
-    async def _fill(
-        self,
-        directory: Path,
-        wanted: Mapping[str, DocumentVersion],
-        missing: list[str],
-        index: Index,
-    ) -> None:
-        batch: dict[str, tuple[DocumentVersion, bytes]] = {}
-        size = 0
-        for path in missing:
-            version = wanted[path]
-            found = await self._documents.get(COLLECTION, version.path, version=version.version)
-            if found is None:
-                continue
-            batch[path] = (version, found[1])
-            size += len(found[1])
-            if size > _BATCH_BYTES:
-                await run_sync(layout.write, directory, self._owner, batch, index)
-                batch, size = {}, 0
-        await run_sync(layout.write, directory, self._owner, batch, index)
-
-    def _folder(self, session: SessionKey) -> str:
-        # Who shares one directory shares the documents in it.
-        return self._folder_of("main" if self._scope(session) == "shared" else session.agent)
-
-    def _hides(self, path: str, session: SessionKey) -> bool:
-        return bool(self._protected(path)) or (path.casefold() == _MEMORY and not self._is_private(session))
-
-    def _forbidden(self, session: SessionKey, path: str) -> str:
-        if path.casefold() == _MEMORY and not self._is_private(session):
-            return "it belongs to private conversations"
-        reason = self._protected(path)
-        return f"it is protected: {reason}" if reason else ""
-
-    def _find(self, lease: WorkspaceLease, index: Index, label: Label) -> Changes:
-        """The index is written at once: what is not committed afterwards differs from the documents, and they win."""
-        directory = Path(lease.directory)
-        changes = find_changes(
-            directory,
-            self._owner,
-            lease.base,
-            index,
-            walk=self._walk,
-            forbidden=partial(self._forbidden, lease.session),
-            most_file=self._limits.file_bytes,
-            most_taken=self._limits.taken_bytes,
-        )
-        residue = _joined(index.residue, label) if changes.has_residue else None
-        # What was told before is not told at every command again.
-        changes.refused[:0] = index.leave(residue, tuple(changes.left))
-        _end(directory.parent, index, lease.access)
-        return changes
-
-    def _settle_scratch(self, lease: WorkspaceLease, index: Index, label: Label) -> None:
-        directory = Path(lease.directory)
-        try:
-            with open_tree(directory, self._owner) as tree:
-                walked = self._walk(tree)
+            with open_tree(tree.directory, self._owner) as directory:
+                walked = self._walk(directory)
             has_residue = bool(walked.files or walked.odd or walked.left_aside)
         except TooBig:
-            remove_tree(directory)
+            remove_tree(tree.directory)
             has_residue = False
-        index.leave(_joined(index.residue, label) if has_residue else None)
-        _end(directory.parent, index, lease.access)
-
-    async def _written(
-        self, lease: WorkspaceLease, changes: Changes, *, author: str, turn: str, at: float, label: Label
-    ) -> Capture:
-        """As writes that hold only if nobody else wrote meanwhile; what is known to be otherwise is named instead."""
-        folder = self._folder(lease.session)
-        listed = await self._documents.list(COLLECTION, pattern=f"{folder}**")
-        now = {version.path.removeprefix(folder): version for version in listed}
-        owners = {version.path.casefold() for version in await self._documents.list(BOOTSTRAP)}
-        writes: list[Put | Tombstone] = []
-        shown: list[FileChange] = []
-        refused = list(changes.refused)
-        room = _DIFFS_IN_ALL
-        # What people wrote comes before what tools keep in hidden folders.
-        for path in sorted({*changes.contents, *changes.deleted}, key=lambda path: (_is_hidden(path), path)):
-            content = changes.contents.get(path)
-            base, newest = lease.base.get(path), now.get(path)
-            if (newest.digest if newest else None) == (None if content is None else digest_of(content)):
-                continue
-            if (folder + path).casefold() in owners:
-                refused.append(f"{path}: it is one of the owner's own files")
-                continue
-            if (newest.version if newest else 0) != (base.version if base else 0):
-                refused.append(f"{path}: it was changed by somebody else meanwhile")
-                continue
-            expect = base.version if base else 0
-            place = folder + path
-            if content is None:
-                writes.append(
-                    Tombstone(collection=COLLECTION, path=place, at=at, author=author, turn=turn, expect_version=expect)
-                )
-            else:
-                writes.append(
-                    Put(
-                        collection=COLLECTION,
-                        path=place,
-                        content=content,
-                        at=at,
-                        author=author,
-                        turn=turn,
-                        label=label,
-                        expect_version=expect,
-                    )
-                )
-            change = await self._shown(path, base, content, room)
-            room -= len(change.diff)
-            shown.append(change)
-        return Capture(writes=tuple(writes), changes=tuple(shown), refused=tuple(refused))
-
-    async def _shown(self, path: str, base: DocumentVersion | None, content: bytes | None, room: int) -> FileChange:
-        size = 0 if content is None else len(content)
-        diff = ""
-        if room > _LEAST_DIFF and not path.startswith(".git/") and max(size, base.size if base else 0) <= _DIFFED:
-            old = await self._documents.get(base.collection, base.path, version=base.version) if base else None
-            diff = self._diff(old[1] if old else None, content, path, room)
-        change: Literal["added", "changed", "deleted"] = "deleted" if content is None else "changed" if base else "added"
-        return FileChange(path=path, change=change, size=size, diff=diff)
+        residue = label if tree.index.residue is None else tree.index.residue.join(label)
+        tree.index.leave(residue if has_residue else None)
+        tree.close()
 
 
-def _is_hidden(path: str) -> bool:
-    return path.startswith(".") or "/." in path
+def _told(draft: Draft, session: SessionKey, use: Use) -> Audit:
+    detail = {"session": str(session), "turn": use.turn, "paths": [change.path for change in draft.shown[:50]]}
+    return Audit(at=use.at, kind="files.kept", actor=use.author, subject=COLLECTION, outcome="done", detail=detail)
 
 
-def _index_of(slot: Path, access: str) -> Path:
-    return slot / f"{access}.json"
-
-
-def _joined(label: Label | None, other: Label) -> Label:
-    return other if label is None else label.join(other)
-
-
-def _end(slot: Path, index: Index, access: str) -> None:
-    indexes.save(index, _index_of(slot, access))
-    # Last: whoever finds the mark does not trust the index.
-    (slot / "in-use").unlink(missing_ok=True)
+def _agent_of(place: str) -> str:
+    """Whose documents lie in a place. The inverse of `place_of`."""
+    if place.startswith("agent-"):
+        return place.removeprefix("agent-")
+    return place.removeprefix("session-").rpartition("-")[0] if place.startswith("session-") else "main"

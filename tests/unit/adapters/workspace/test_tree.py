@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ostiary.adapters.workspace.changes import Changes, find_changes
+from ostiary.adapters.workspace.changes import Changes, Taken, find_changes
 from ostiary.adapters.workspace.index import Index
 from ostiary.adapters.workspace.tree import Tree, Unfit, Walked, open_tree, remove_tree
 from tests.unit.adapters.workspace.support import digest
@@ -78,7 +78,8 @@ def test_a_file_that_grew_beyond_the_limit_after_the_walk_is_not_taken(root: Pat
 def test_what_is_read_is_what_is_hashed(root: Path) -> None:
     index = Index()
     found = find_changes(root, None, {}, index, walk=walk, forbidden=lambda path: "", most_file=100, most_taken=100)
-    assert (found.contents, index.files["sub/a"].digest) == ({"sub/a": b"inside"}, digest("inside"))
+    taken = Taken(b"inside", digest("inside"), False)
+    assert (found.contents, index.files["sub/a"].digest) == ({"sub/a": taken}, digest("inside"))
 
 
 @pytest.mark.parametrize("path", ["sub/a", "new/b", "link/b", "link"])

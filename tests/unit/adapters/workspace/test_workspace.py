@@ -3,6 +3,7 @@
 # ruff: noqa: ASYNC240 - the tests stand in for the command that changes the files
 
 import os
+import shutil
 import socket
 import stat
 from pathlib import Path
@@ -17,12 +18,14 @@ from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.store import Put, Tombstone
 from ostiary.contracts.workspace import Capture
 from tests.conformance.tools.documents import MemoryDocuments
-from tests.unit.adapters.workspace.support import MAIN, OWN, WEB, taken, workspace
+from tests.unit.adapters.workspace.support import MAIN, OTHER, OWN, WEB, taken, workspace
 
 
 def house() -> MemoryDocuments:
     documents = MemoryDocuments().put("_workspace", "a.md", "one\n", label=OWN)
-    documents.put("_workspace", "src/run.sh", "#!/bin/sh\n", label=OWN).put("_workspace", ".env", "KEY=1", label=OWN)
+    documents.put("_workspace", "src/run.sh", "#!/bin/sh\n", label=OWN, executable=True).put(
+        "_workspace", ".env", "KEY=1", label=OWN
+    )
     documents.put("_workspace", "memory.md", "secret", label=OWN)
     return documents.put("_bootstrap", "AGENTS.md", "be good", label=OWN).put("_workspace", "agents/helper/h.md", "h", label=OWN)
 
@@ -104,8 +107,8 @@ async def test_changes_come_back_as_versions_with_the_label_of_both(tmp_path: Pa
     label = Label(trust=Trust.UNTRUSTED, sources=("me", "web"), private=True)
     common = {"collection": "_workspace", "at": 5.0, "author": "api:me", "turn": "turn_1"}
     assert capture.writes == (
-        Put(path="a.md", content=b"two\n", label=label, expect_version=1, **common),  # type: ignore[arg-type]
-        Put(path="new/b.md", content=b"b\n", label=label, expect_version=0, **common),  # type: ignore[arg-type]
+        Put(path="a.md", content=b"two\n", label=label, expect_version=1, executable=False, **common),  # type: ignore[arg-type]
+        Put(path="new/b.md", content=b"b\n", label=label, expect_version=0, executable=False, **common),  # type: ignore[arg-type]
         Tombstone(path="src/run.sh", expect_version=1, **common),  # type: ignore[arg-type]
     )
     assert [(change.path, change.change, change.size) for change in capture.changes] == [
@@ -143,38 +146,28 @@ async def test_the_directory_is_kept_and_follows_the_documents(tmp_path: Path) -
         assert await taken(held, lease) == Capture(writes=(), changes=())
 
 
-async def test_what_was_captured_but_not_committed_is_gone_at_the_next_use(tmp_path: Path) -> None:
-    held = workspace(house(), tmp_path)
-    await ran(held, ("a.md", "lost"), ("new.md", "lost"), ("src/run.sh", None))
-    async with held.lease(MAIN, access="rw") as lease:
-        assert found(lease.directory) == ["a.md", "agents/helper/h.md", "src/run.sh"]
-        assert Path(lease.directory, "a.md").read_text() == "one\n"
-
-
-async def test_a_use_that_never_ended_is_forgotten(tmp_path: Path) -> None:
-    held = workspace(house(), tmp_path)
-    async with held.lease(MAIN, access="rw") as lease:
-        Path(lease.directory, "node_modules").mkdir()
-        Path(lease.directory, "node_modules", "half").write_text("x")
-        Path(lease.directory, "a.md").write_text("half")
-    async with held.lease(MAIN, access="rw") as lease:
-        assert found(lease.directory) == ["a.md", "agents/helper/h.md", "src/run.sh"]
-        assert Path(lease.directory, "a.md").read_text() == "one\n"
-
-
-async def test_the_executable_bit_is_kept_and_scripts_have_it(tmp_path: Path) -> None:
+async def test_the_executable_bit_is_part_of_a_version(tmp_path: Path) -> None:
     documents = house()
     held = workspace(documents, tmp_path)
     async with held.lease(MAIN, access="rw") as lease:
         assert os.access(Path(lease.directory, "src/run.sh"), os.X_OK)
         Path(lease.directory, "a.md").chmod(0o700)
-        assert (await taken(held, lease)).writes == ()
+        Path(lease.directory, "src/run.sh").chmod(0o600)
+        capture = await taken(held, lease)
+    documents.commit(capture.writes)
+    assert [change.diff for change in capture.changes] == [
+        "old mode 100644\nnew mode 100755\n",
+        "old mode 100755\nnew mode 100644\n",
+    ]
+    assert [version.executable for version in await documents.list("_workspace", pattern="*.md")] == [True, False]
     documents.put("_workspace", "a.md", "other", label=OWN)
     async with held.lease(MAIN, access="rw") as lease:
         assert stat.S_IMODE(Path(lease.directory, "a.md").stat().st_mode) == 0o700
+        assert stat.S_IMODE(Path(lease.directory, "src/run.sh").stat().st_mode) == 0o600
+        assert (await taken(held, lease)).writes == ()
 
 
-async def test_what_somebody_else_wrote_meanwhile_stays(tmp_path: Path) -> None:
+async def test_what_loses_against_somebody_else_is_kept_beside(tmp_path: Path) -> None:
     documents = house()
     held = workspace(documents, tmp_path)
     async with held.lease(MAIN, access="rw") as lease:
@@ -182,11 +175,24 @@ async def test_what_somebody_else_wrote_meanwhile_stays(tmp_path: Path) -> None:
         Path(lease.directory, "src/run.sh").unlink()
         documents.put("_workspace", "a.md", "theirs", label=OWN).put("_workspace", "src/run.sh", "#!/bin/true", label=OWN)
         capture = await taken(held, lease)
-    assert capture.writes == ()
-    assert capture.refused == (
-        "a.md: it was changed by somebody else meanwhile",
-        "src/run.sh: it was changed by somebody else meanwhile",
-    )
+    documents.commit(capture.writes)
+    assert (documents.text("a.md"), documents.text("a.conflict-19700101T000005Z.md")) == ("theirs", "mine")
+    assert documents.text("src/run.sh") == "#!/bin/true"
+    assert capture.kept_aside == ("a.md as a.conflict-19700101T000005Z.md (somebody else changed it meanwhile)",)
+    assert capture.refused == ("src/run.sh: somebody else changed it meanwhile, so it was not deleted",)
+    async with held.lease(MAIN, access="rw") as lease:
+        assert Path(lease.directory, "a.md").read_text() == "theirs"
+        assert await taken(held, lease) == Capture(writes=(), changes=())
+
+
+async def test_a_change_of_what_somebody_else_deleted_is_kept_beside(tmp_path: Path) -> None:
+    documents = house()
+    held = workspace(documents, tmp_path)
+    async with held.lease(MAIN, access="rw") as lease:
+        Path(lease.directory, "a.md").write_text("mine")
+        documents.delete("_workspace", "a.md")
+        documents.commit((await taken(held, lease)).writes)
+    assert (documents.text("a.md"), documents.text("a.conflict-19700101T000005Z.md")) == (None, "mine")
 
 
 async def test_what_somebody_else_writes_in_the_last_moment_is_a_conflict(tmp_path: Path) -> None:
@@ -328,6 +334,21 @@ async def test_an_empty_directory_deletes_nothing(tmp_path: Path) -> None:
         assert len(found(lease.directory)) == 12
 
 
+async def test_a_directory_that_vanished_deletes_nothing(tmp_path: Path) -> None:
+    held = workspace(MemoryDocuments().put("_workspace", "only.md", "x", label=OWN), tmp_path)
+    async with held.lease(MAIN, access="rw") as lease:
+        shutil.rmtree(lease.directory)
+        capture = await taken(held, lease)
+    assert (capture.writes, capture.refused[0][:8]) == ((), "1 files:")
+
+
+async def test_a_document_that_grew_beyond_the_limits_is_as_before_at_the_next_use(tmp_path: Path) -> None:
+    held = workspace(house(), tmp_path, limits=WorkspaceLimits(file_bytes=100))
+    assert (await ran(held, ("a.md", "x" * 101))).refused == ("a.md: it is too big (101 bytes, at most 100)",)
+    async with held.lease(MAIN, access="rw") as lease:
+        assert Path(lease.directory, "a.md").read_text() == "one\n"
+
+
 async def test_deleting_some_of_many_is_taken(tmp_path: Path) -> None:
     capture = await ran(workspace(many(), tmp_path), *((f"f{number}.md", None) for number in range(11)))
     assert len(capture.writes) == 11
@@ -359,7 +380,7 @@ async def test_documents_inside_of_documents_are_left_out_and_kept(tmp_path: Pat
 
 async def test_two_commands_at_once_have_a_directory_each(tmp_path: Path) -> None:
     held = workspace(house(), tmp_path)
-    async with held.lease(MAIN, access="rw") as first, held.lease(SessionKey("main", "other"), access="rw") as second:
+    async with held.lease(MAIN, access="rw") as first, held.lease(OTHER, access="rw") as second:
         assert first.directory != second.directory
         assert found(first.directory) == found(second.directory)
 
@@ -368,7 +389,7 @@ async def test_who_finds_every_copy_in_use_is_told_to_wait(tmp_path: Path) -> No
     held = workspace(house(), tmp_path, limits=WorkspaceLimits(copies=1, wait_seconds=0.01))
     async with held.lease(MAIN, access="rw"):
         with pytest.raises(Busy, match="in use"):
-            async with held.lease(MAIN, access="rw"):
+            async with held.lease(OTHER, access="rw"):
                 pass
 
 
@@ -377,7 +398,7 @@ async def test_who_waits_gets_the_directory_when_it_is_free(tmp_path: Path) -> N
     order: list[str] = []
 
     async def second() -> None:
-        async with held.lease(MAIN, access="rw"):
+        async with held.lease(OTHER, access="rw"):
             order.append("second")
 
     with anyio.fail_after(5):
@@ -433,5 +454,5 @@ async def test_a_broken_index_is_not_believed(tmp_path: Path, broken: str) -> No
     index = next((tmp_path / "workspaces").rglob("rw.json"))
     Path(index.parent, "files", "a.md").write_text("wrong")
     index.write_text(broken)
-    async with held.lease(MAIN, access="rw") as lease:
+    async with workspace(house(), tmp_path).lease(MAIN, access="rw") as lease:
         assert Path(lease.directory, "a.md").read_text() == "one\n"
