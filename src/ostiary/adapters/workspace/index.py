@@ -1,8 +1,12 @@
-"""What we know of a directory between two uses: which content we last saw in which file, and what else lies there."""
+"""What we know of a directory between two uses: which content we last saw in which file, and what else lies there.
+
+On the disk it is a file of lines, the first whole and each later one what has changed since: after a command that touched three
+files of a thousand only these three are written. A last line that was torn is as if it had never been written.
+"""
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +15,8 @@ from ostiary.adapters.workspace.tree import Found
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.workspace import Use
 
-_SCHEMA = 2
+_SCHEMA = 3
+_MOST_LINES = 64
 # Clocks of file systems stand still for up to a tick: what changed that recently may change again without a trace.
 _TICK_NS = 50_000_000
 
@@ -49,21 +54,27 @@ class Index:
     residue: Label | None = None
     left: tuple[str, ...] = ()
     is_changed: bool = True
+    touched: set[str] = field(default_factory=set)
+    lines: int = 0
 
     def see(self, path: str, digest: str, found: Found, *, now_ns: int) -> None:
         self.files[path] = Seen(digest=digest, found=found, is_settled=now_ns - found.changed > _TICK_NS)
-        self.is_changed = True
+        self._touch(path)
 
     def forget(self, path: str) -> None:
         if self.files.pop(path, None) is not None:
-            self.is_changed = True
+            self._touch(path)
+
+    def _touch(self, path: str) -> None:
+        self.touched.add(path)
+        self.is_changed = True
 
     def rest(self, now_ns: int) -> None:
         """Nobody has written since and nobody does before now: what is older than a tick shows every later change."""
-        for seen in self.files.values():
+        for path, seen in self.files.items():
             if not seen.is_settled and now_ns - seen.found.changed > _TICK_NS:
                 seen.is_settled = True
-                self.is_changed = True
+                self._touch(path)
 
     def hand_out(self, pending: dict[str, Pending], use: Use | None) -> None:
         if pending or self.pending:
@@ -80,21 +91,15 @@ class Index:
 
 def load(path: Path) -> Index | None:
     """None if there is none or it cannot be trusted: the directory is then laid out afresh."""
+    index = Index(is_changed=False)
     try:
-        raw = json.loads(path.read_bytes())
-        if raw["schema"] != _SCHEMA:
+        *lines, torn = path.read_bytes().split(b"\n")
+        for line in lines:
+            _read(json.loads(line), index)
+        if not lines:
             return None
-        return Index(
-            files={
-                name: Seen(digest=str(seen[0]), found=_found(seen[1]), is_settled=bool(seen[2]))
-                for name, seen in raw["files"].items()
-            },
-            pending={str(name): Pending(digest=str(one[0]), after=int(one[1])) for name, one in raw["pending"].items()},
-            use=read_use(raw["use"]),
-            residue=_label(raw["residue"]),
-            left=tuple(map(str, raw["left"])),
-            is_changed=False,
-        )
+        index.lines = len(lines) if not torn else _MOST_LINES
+        return index
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
         return None
 
@@ -104,18 +109,47 @@ def save(index: Index, path: Path) -> None:
     if not index.is_changed and path.exists():
         os.utime(path)
         return
+    is_whole = not 0 < index.lines < _MOST_LINES or len(index.touched) * 2 > len(index.files)
+    line = _written(index, index.files if is_whole else index.touched)
+    if is_whole:
+        beside = path.with_suffix(".new")
+        beside.write_text(line)
+        beside.replace(path)
+        index.lines = 0
+    else:
+        with path.open("a") as file:
+            file.write(line)
+    index.lines += 1
+    index.touched.clear()
+    index.is_changed = False
+
+
+def _written(index: Index, paths: Iterable[str]) -> str:
+    files = {path: (seen.digest, seen.found, seen.is_settled) if (seen := index.files.get(path)) else None for path in paths}
     raw = {
         "schema": _SCHEMA,
-        "files": {name: (seen.digest, seen.found, seen.is_settled) for name, seen in index.files.items()},
+        "files": files,
         "pending": {name: (one.digest, one.after) for name, one in index.pending.items()},
         "use": written_use(index.use),
         "left": index.left,
         "residue": _written_label(index.residue),
     }
-    beside = path.with_suffix(".new")
-    beside.write_text(json.dumps(raw, separators=(",", ":")))
-    beside.replace(path)
-    index.is_changed = False
+    return json.dumps(raw, separators=(",", ":")) + "\n"
+
+
+def _read(raw: Any, index: Index) -> None:
+    """Raises KeyError, TypeError, ValueError or AttributeError for what was never written so."""
+    if raw["schema"] != _SCHEMA:
+        raise ValueError("schema")
+    for name, seen in raw["files"].items():
+        if seen is None:
+            index.files.pop(name, None)
+        else:
+            index.files[str(name)] = Seen(digest=str(seen[0]), found=_found(seen[1]), is_settled=bool(seen[2]))
+    index.pending = {str(name): Pending(digest=str(one[0]), after=int(one[1])) for name, one in raw["pending"].items()}
+    index.use = read_use(raw["use"])
+    index.residue = _label(raw["residue"])
+    index.left = tuple(map(str, raw["left"]))
 
 
 def written_use(use: Use | None) -> Mapping[str, object] | None:
