@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostiary.adapters.store.paths import literal_prefix, matches, range_end
+from ostiary.adapters.store.paths import fold, folders_of, literal_prefix, matches, range_end
 from ostiary.contracts.errors import BadInput
 
 
@@ -60,3 +60,21 @@ def test_what_does_not_begin_with_a_prefix_is_outside_its_range(prefix: str, oth
     end = range_end(prefix)
     inside = prefix.encode() <= other.encode() and (end is None or other.encode() < end.encode())
     assert inside is other.startswith(prefix) or end is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("README.md", "readme.md"), ("Straße", "STRASSE"), ("\ufb01x", "FIX"), ("K", "\u212a"), ("\u00c5", "\u212b"), ("İx", "i̇x")],
+)
+def test_names_that_differ_by_case_or_form_alone_fold_to_the_same(one: str, other: str) -> None:
+    assert fold(one) == fold(other)
+
+
+@given(st.text(max_size=8))
+def test_folding_twice_says_no_more_than_once(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+
+
+def test_the_folders_of_a_path_come_outermost_first() -> None:
+    assert folders_of("a/b/c.md") == ["a", "a/b"]
+    assert folders_of("c.md") == []

@@ -127,6 +127,8 @@ def _stage(content: Content, places: range, limits: StoreLimits, now: float) -> 
     def run(transaction: Transaction) -> None:
         if transaction.row("SELECT 1 FROM blobs WHERE digest = ?", (content.digest,)):
             return
+        if places.start == 0:
+            _check_room(transaction, content, limits)
         for place in places:
             piece = _piece(transaction, content, place, limits)
             transaction.run(
@@ -134,6 +136,17 @@ def _stage(content: Content, places: range, limits: StoreLimits, now: float) -> 
             )
 
     return run
+
+
+def _check_room(transaction: Transaction, content: Content, limits: StoreLimits) -> None:
+    """Large content that will not fit is refused before any of it is written."""
+    missing = {
+        digest: min(PIECE, len(content.content) - place * PIECE)
+        for place, digest in enumerate(content.pieces)
+        if transaction.row("SELECT 1 FROM pieces WHERE digest = ?", (digest,)) is None
+    }
+    wanted = sum(missing.values())
+    _refuse_beyond(transaction.count("stored", 0) + wanted, wanted, limits)
 
 
 def _join(transaction: Transaction, blob: int, content: Content, limits: StoreLimits) -> None:
@@ -174,7 +187,11 @@ def _drop_if_unused(transaction: Transaction, piece: int, *, counted: bool = Tru
 
 
 def _count(transaction: Transaction, size: int, limits: StoreLimits) -> None:
-    if transaction.count("stored", size) > limits.quota_bytes:
+    _refuse_beyond(transaction.count("stored", size), size, limits)
+
+
+def _refuse_beyond(total: int, size: int, limits: StoreLimits) -> None:
+    if total > limits.quota_bytes:
         raise QuotaExceeded(
             f"The store may hold {limits.quota_bytes} bytes of documents, and these {size} more do not fit",
             hint="Erase old versions of large documents, or raise vault.quotaBytes.",

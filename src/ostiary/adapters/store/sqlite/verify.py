@@ -99,9 +99,11 @@ def _sentence(error: Exception, path: Path) -> str:
 
 
 def _pages(connection: apsw.Connection) -> Iterator[str]:
-    for (line,) in connection.execute(f"PRAGMA integrity_check({_MOST})"):
-        if line != "ok":
-            yield f"The file is damaged: {str(line).strip()}."
+    """One problem at most: after a page that cannot be read, everything else that SQLite says follows from it."""
+    for (told,) in connection.execute("PRAGMA integrity_check(1)"):
+        lines = [line for line in str(told).splitlines() if line and not line.startswith("***")]
+        if lines != ["ok"]:
+            yield f"The file is damaged ({' '.join(lines[:1])}). Keep a copy of it and restore the last backup."
 
 
 def _foreign_keys(connection: apsw.Connection) -> Iterator[str]:

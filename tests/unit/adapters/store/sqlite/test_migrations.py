@@ -6,10 +6,11 @@ import pytest
 from ostiary.adapters.store.sqlite import open_reader, open_store
 from ostiary.adapters.store.sqlite.connection import connect_writer, fetch
 from ostiary.adapters.store.sqlite.migrations import MIGRATIONS, migrate, version_of
-from ostiary.contracts.errors import StoreRefused
-from ostiary.contracts.store import Audit
+from ostiary.adapters.store.sqlite.verify import verify
+from ostiary.contracts.errors import BadInput, StoreRefused
+from ostiary.contracts.store import Audit, EraseVersions
 from ostiary.kit.clock import ManualClock
-from tests.conformance.store.words import setting
+from tests.conformance.store.words import put, setting, sha256
 from tests.unit.adapters.store.conftest import KEY
 
 _ONE = "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('old words');"
@@ -117,3 +118,29 @@ async def test_a_store_of_the_first_release_keeps_its_documents_and_gains_an_aud
         await store.commit([Audit(at=1.0, kind="login", actor="owner", subject="", outcome="ok")])
         assert await store.audit().verify() == ""
     assert path.with_name("store.db.v1.bak").exists()
+
+
+async def test_documents_of_format_two_keep_their_versions_order_and_contents(path: Path) -> None:
+    at_version(path, 2)
+    connection = connect_writer(path, KEY)
+    one, two, seen = (sha256(content) for content in (b"one", b"two", b"seen"))
+    for digest, content in ((one, b"one"), (two, b"two"), (seen, b"seen")):
+        connection.execute("INSERT INTO blobs (digest, content) VALUES (?, ?)", (digest, content))
+    rows = [("b.md", 1, one, 3), ("README.md", 1, one, 3), ("b.md", 2, two, 3), ("readme.md", 1, two, 3), ("b.md", 3, "", 0)]
+    for document, version, digest, size in rows:
+        connection.execute(
+            "INSERT INTO documents (collection, path, version, digest, size, at, author, turn, label)"
+            " VALUES ('notes', ?, ?, ?, ?, 1.0, 'owner', 't1', NULL)",
+            (document, version, digest, size),
+        )
+    connection.close()
+    async with open_store(path, KEY, clock=ManualClock()) as store:
+        changes = [(each.path, each.version, each.digest, each.size) for _, each in await store.documents.changes(0)]
+        assert changes == rows
+        assert [each.path for each in await store.documents.list("notes")] == ["README.md", "readme.md"]
+        assert await store.documents.get("notes", "b.md", version=2) is not None
+        with pytest.raises(BadInput, match="is there already"):
+            await store.commit([put("ReadMe.md")])
+        await store.commit([EraseVersions(collection="notes", path=name) for name in ("b.md", "README.md", "readme.md")])
+        assert [await store.blob(digest) for digest in (one, two, seen)] == [None, None, b"seen"]
+    assert verify(path, KEY).problems == ()
