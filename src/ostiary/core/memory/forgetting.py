@@ -16,6 +16,7 @@ from ostiary.contracts.records import dataclass
 from ostiary.contracts.search import Search
 from ostiary.contracts.store import (
     Audit,
+    DeleteValue,
     Documents,
     DocumentVersion,
     ErasePayload,
@@ -31,7 +32,8 @@ from ostiary.core.memory.rules import MemoryRules
 from ostiary.core.memory.shelf import as_text, ever_there
 from ostiary.core.memory.spoken import Spoken, spoken
 from ostiary.core.memory.summary import tells_of
-from ostiary.core.memory.text import normal
+from ostiary.core.memory.text import holds, normal
+from ostiary.core.routing.intake import COMMAND_REPLIES
 
 LEAST_CHARACTERS = 4
 _ROUNDS = 3
@@ -56,12 +58,14 @@ class Loss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgetting:
-    """What would be erased. `left` names, with the reason, what holds the text and stays."""
+    """What would be erased. `left` names, with the reason, what holds the text and stays. `replies` are kept answers to
+    commands."""
 
     digest: str
     losses: tuple[Loss, ...]
     spoken: tuple[Spoken, ...]
     left: tuple[str, ...]
+    replies: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -122,12 +126,13 @@ class Forgetter:
         heard = await spoken(self._store, {wanted, *said} - {""}, found.turns)
         summaries = _summaries_of(heard)
         if summaries:
-            found = await self._found(there, lambda text: (*holding(text, wanted), *summaries(text)))
+            found = await self._found(there, lambda text: tuple(dict.fromkeys((*holding(text, wanted), *summaries(text)))))
         return Forgetting(
             digest=hashlib.sha256(wanted.encode()).hexdigest(),
             losses=found.losses,
             spoken=heard,
             left=found.left,
+            replies=await self._replies(wanted),
         )
 
     async def forget(self, text: str, *, by: Principal) -> Forgotten:
@@ -182,6 +187,10 @@ class Forgetter:
         found = await self._documents.get(version.collection, version.path, version=version.version)
         return None if found is None else as_text(found[1])
 
+    async def _replies(self, wanted: str) -> tuple[str, ...]:
+        kept = await self._store.values(COMMAND_REPLIES)
+        return tuple(key for key, value in kept.items() if holds(normal(value.decode("utf-8", "replace")), wanted))
+
     async def _refuse_running(self, plan: Forgetting) -> None:
         running = {turn.turn for turn in (await self._store.pending()).turns}
         if any(running.intersection(each.turns) for each in plan.spoken):
@@ -194,6 +203,7 @@ class Forgetter:
             writes.extend(_document_writes(loss, now, who))
         for each in plan.spoken:
             writes.extend(ErasePayload(session=each.session, seq=seq) for seq in (*each.events, *each.summaries))
+        writes.extend(DeleteValue(space=COMMAND_REPLIES, key=key) for key in plan.replies)
         told = self._told([plan])
         detail = {"entries": told.entries, "versions": told.versions, "events": told.events, "summaries": told.summaries}
         writes.append(Audit(at=now, kind="memory.forgotten", actor=who, subject=plan.digest, outcome="erased", detail=detail))
