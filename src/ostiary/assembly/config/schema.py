@@ -14,6 +14,7 @@ from ostiary.assembly.config.secret import SecretSource
 from ostiary.assembly.config.section import key, section
 from ostiary.assembly.config.telemetry import Telemetry
 from ostiary.assembly.config.tools import Tools
+from ostiary.assembly.config.vault import Vault
 
 VERSION = 1
 
@@ -168,6 +169,7 @@ class Config:
     tools: Tools = key(factory=Tools)
     browser: Browser = key(factory=Browser)
     memory: Memory = key(factory=Memory)
+    vault: Vault = key(factory=Vault)
     logging: Logging = key(factory=Logging)
     telemetry: Telemetry = key(factory=Telemetry)
     plugins: Plugins = key(factory=Plugins)
