@@ -1,0 +1,46 @@
+"""The evaluation set as data."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+HERE = Path(__file__).parent
+NOTES = HERE / "notes"
+Kind = Literal["single", "multi", "temporal", "open"]
+KINDS: tuple[Kind, ...] = ("single", "multi", "temporal", "open")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a note, 1-based."""
+
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    set: str
+    text: str
+    kind: Kind
+    evidence: tuple[Line, ...]
+
+
+def questions() -> tuple[Question, ...]:
+    """In the order of the file."""
+    rows = [json.loads(row) for row in (HERE / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    return tuple(
+        Question(row["set"], row["question"], row["kind"], tuple(Line(at["path"], at["line"]) for at in row["evidence"]))
+        for row in rows
+    )
+
+
+def notes(name: str) -> dict[str, str]:
+    """The text of each note of a set by its path."""
+    folder = NOTES / name
+    return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.md"))}
+
+
+def sets() -> tuple[str, ...]:
+    return tuple(sorted(path.name for path in NOTES.iterdir() if path.is_dir()))
