@@ -9,6 +9,8 @@ HERE = Path(__file__).parent
 NOTES = HERE / "notes"
 Kind = Literal["single", "multi", "temporal", "open"]
 KINDS: tuple[Kind, ...] = ("single", "multi", "temporal", "open")
+Style = Literal["plain", "paraphrased"]
+STYLES: tuple[Style, ...] = ("plain", "paraphrased")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +23,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Question:
+    """A plain one names things as the note does, as people do who were there; a paraphrased one shares few words with it."""
+
     set: str
     text: str
     kind: Kind
+    style: Style
     evidence: tuple[Line, ...]
 
 
@@ -31,7 +36,7 @@ def questions() -> tuple[Question, ...]:
     """In the order of the file."""
     rows = [json.loads(row) for row in (HERE / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
     return tuple(
-        Question(row["set"], row["question"], row["kind"], tuple(Line(at["path"], at["line"]) for at in row["evidence"]))
+        Question(row["set"], row["question"], row["kind"], row["style"], tuple(Line(**at) for at in row["evidence"]))
         for row in rows
     )
 

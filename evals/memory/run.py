@@ -7,12 +7,13 @@ import json
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 
 from evals.memory.baselines import baselines
-from evals.memory.questions import KINDS, Line, Question, notes, questions, sets
+from evals.memory.questions import KINDS, STYLES, Line, Question, notes, questions, sets
 from evals.memory.recall import Hit, Recall, found, recall
 from ostiary.adapters.search import Embedded, open_search
 from ostiary.adapters.store.sqlite import open_store
@@ -88,15 +89,16 @@ def _rounds(by_set: Mapping[str, list[Question]], *, merged: bool) -> list[tuple
 
 def _moved(question: Question) -> Question:
     evidence = tuple(Line(f"{question.set}/{at.path}", at.line) for at in question.evidence)
-    return Question(question.set, question.text, question.kind, evidence)
+    return replace(question, evidence=evidence)
 
 
 def table(answers: Answers) -> str:
-    """One row per way of searching, by kind; then ours by set."""
-    lines = [_row("any / all", ["all questions", *KINDS])]
+    """One row per way of searching, by style and kind; then ours by set."""
+    lines = [_row("any / all", ["all questions", *STYLES, *KINDS])]
     for way, rows in answers.items():
+        styles = [[flags for question, flags in rows if question.style == style] for style in STYLES]
         kinds = [[flags for question, flags in rows if question.kind == kind] for kind in KINDS]
-        lines.append(_row(way, [_shown([flags for _, flags in rows]), *map(_shown, kinds)]))
+        lines.append(_row(way, [_shown([flags for _, flags in rows]), *map(_shown, styles), *map(_shown, kinds)]))
     lines.append("")
     for name in sorted({question.set for question, _ in answers[OURS]}):
         rows = [flags for question, flags in answers[OURS] if question.set == name]
