@@ -26,7 +26,7 @@ from ostiary.assembly.outlet import Outlet
 from ostiary.assembly.prompting import MAIN, is_private_place
 from ostiary.contracts.clock import Clock, Ids
 from ostiary.contracts.content import UserPart
-from ostiary.contracts.errors import SandboxUnavailable
+from ostiary.contracts.errors import OstiaryError, SandboxUnavailable
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.sandbox import Sandbox
@@ -60,9 +60,11 @@ class RunningCommands:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hands:
-    """`running` is what a kill stops. `attach` reads what a message points to. `outlet` knows what may be reached."""
+    """`running` is what a kill stops. `attach` reads what a message points to. `outlet` knows what may be reached. `settled`
+    returns when the documents hold what a session's commands have done so far."""
 
     running: RunningCommands
+    settled: Callable[[SessionKey], Awaitable[None]]
     outlet: Outlet
     attach: Callable[[InboxItem], Awaitable[tuple[UserPart, ...]]]
 
@@ -90,21 +92,37 @@ async def open_hands(ground: Ground) -> AsyncIterator[Hands]:
     """Add the tools that act to the host, and keep what they need until the house closes."""
     async with AsyncExitStack() as stack:
         outlet = Outlet(ground.egress, ground.newest, ground.home)
-        _add_writing(ground)
         reader = _add_web(ground, outlet)
-        processes = await stack.enter_async_context(_shell(ground, outlet))
+        workspace = _workspace(ground)
+        processes = await stack.enter_async_context(_shell(ground, outlet, workspace))
+        _add_writing(ground, processes)
         browser = _browser(ground, outlet)
         group = await stack.enter_async_context(create_task_group())
         group.start_soon(outlet.serve)
+        group.start_soon(_recover, workspace, ground.clock)
         if browser is not None:
             group.start_soon(browser.hold)
         try:
-            yield Hands(running=RunningCommands(processes, browser), outlet=outlet, attach=_link_attacher(ground, outlet, reader))
+            yield Hands(
+                running=RunningCommands(processes, browser),
+                settled=processes.settled,
+                outlet=outlet,
+                attach=_link_attacher(ground, outlet, reader),
+            )
         finally:
             group.cancel_scope.cancel()
 
 
-def _add_writing(ground: Ground) -> None:
+async def _recover(workspace: DocumentWorkspace, clock: Clock) -> None:
+    """What commands of an earlier life had written and nobody had kept."""
+    try:
+        for said in await workspace.recover(at=clock.now()):
+            log.warning("a command was interrupted when the house went down; kept aside: %s", said)
+    except (OstiaryError, OSError) as error:
+        log.warning("looking for files of interrupted commands waits for the next command: %s", error)
+
+
+def _add_writing(ground: Ground, processes: Processes) -> None:
     register_writing(
         ground.host,
         documents=ground.store.documents,
@@ -112,6 +130,7 @@ def _add_writing(ground: Ground) -> None:
         clock=ground.clock,
         is_private=is_private_place,
         protected=ground.protected,
+        settled=processes.settled,
     )
 
 
@@ -157,26 +176,38 @@ def _browser(ground: Ground, outlet: Outlet) -> LazyBrowser | None:
     return browser
 
 
-@asynccontextmanager
-async def _shell(ground: Ground, outlet: Outlet) -> AsyncIterator[Processes]:
-    newest = ground.newest
-
+def _sandbox_of(ground: Ground) -> "Callable[[SessionKey], SandboxConfig]":
     def sandbox_of(session: SessionKey) -> "SandboxConfig":
-        agents = newest.live.current.config.agents
+        agents = ground.newest.live.current.config.agents
         own = next((agent.sandbox for agent in agents.list if agent.id == session.agent), None)
         return own or agents.defaults.sandbox
 
-    workspace = DocumentWorkspace(
+    return sandbox_of
+
+
+def _workspace(ground: Ground) -> DocumentWorkspace:
+    sandbox_of = _sandbox_of(ground)
+    return DocumentWorkspace(
         ground.store.documents,
         ground.home / WORKSPACES,
         folder_of=folder_of,
         diff=lambda before, after, path, limit: unified(before, after, path, limit=limit),
+        commit=ground.store.commit,
         scope=lambda session: sandbox_of(session).scope,
         protected=ground.protected,
         is_private=is_private_place,
         owner=_owner(),
     )
-    processes = Processes(workspace, clock=ground.clock, ids=ground.ids)
+
+
+@asynccontextmanager
+async def _shell(ground: Ground, outlet: Outlet, workspace: DocumentWorkspace) -> AsyncIterator[Processes]:
+    newest, sandbox_of = ground.newest, _sandbox_of(ground)
+
+    async def is_busy(session: SessionKey) -> bool:
+        return any(turn.session == session for turn in (await ground.store.pending()).turns)
+
+    processes = Processes(workspace, clock=ground.clock, ids=ground.ids, is_busy=is_busy)
     fences = Fences(ground.home / SANDBOX, newest, sandbox_of)
 
     def rules(session: SessionKey) -> ExecRules:

@@ -94,6 +94,11 @@ class LiveWorkspace(Workspace, Protocol):
         """The same, but only if documents in the directory were changed by somebody else. Raises ToolError, StoreError."""
         ...
 
+    async def settle(self, session: SessionKey, *, at: float) -> None:
+        """Wait, within bounds, until what was last captured for the session is in the documents; what does not arrive there is
+        kept aside. Raises StoreError."""
+        ...
+
     def label_of(self, lease: WorkspaceLease) -> Label:
         """The label of everything that lies in the directory now."""
         ...

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import tzinfo
 
-from ostiary.adapters.tools.files import RESULT_BYTES, Files, nowhere
+from ostiary.adapters.tools.files import RESULT_BYTES, Files, Settled, at_once, nowhere
 from ostiary.adapters.tools.grep import Grep
 from ostiary.adapters.tools.listing import Find, Ls
 from ostiary.adapters.tools.read import Read
@@ -21,9 +21,11 @@ def register_files(
     folder_of: Callable[[str], str],
     max_bytes: int = RESULT_BYTES,
     is_private: Callable[[SessionKey], bool] = nowhere,
+    settled: Settled = at_once,
 ) -> None:
-    """read, ls, find and grep over an agent's own documents; MEMORY.md only in sessions that `is_private` vouches for."""
-    files = Files(documents, folder_of, is_private)
+    """read, ls, find and grep over an agent's own documents; MEMORY.md only in sessions that `is_private` vouches for.
+    `settled` waits for the session's commands."""
+    files = Files(documents, folder_of, is_private, settled=settled)
     for make in (Read, Ls, Find, Grep):
         host.add_tool(make(files, max_bytes=max_bytes))
 

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import ToolError
@@ -24,6 +24,8 @@ _GLOB = re.compile(r"([*?\[])")
 _MEMORY = "memory.md"
 _UNKNOWN = Label(trust=Trust.UNTRUSTED, private=True)
 _PRIVATE = Label(trust=Trust.SYSTEM, private=True)
+
+Settled = Callable[[SessionKey], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +58,19 @@ def nowhere(session: SessionKey) -> bool:
     return False
 
 
+async def at_once(session: SessionKey) -> None:
+    """No command changes files here."""
+
+
 class Files:
     """The workspace of the calling agent, its bootstrap files at the top. Where both hold a path, bootstrap wins: the
     owner's own words cannot be covered up. `folder_of` tells where an agent's documents lie within a collection.
 
     Where `is_private` does not say yes to a session (a group may be listening) MEMORY.md does not exist. `protected` gives
-    the reason why a path may not be written, empty if it may."""
+    the reason why a path may not be written, empty if it may. `settled` returns when the documents hold what the session's
+    commands have done so far."""
 
-    __slots__ = ("_documents", "_folder_of", "_is_private", "_protected")
+    __slots__ = ("_documents", "_folder_of", "_is_private", "_protected", "_settled")
 
     def __init__(
         self,
@@ -71,14 +78,17 @@ class Files:
         folder_of: Callable[[str], str],
         is_private: Callable[[SessionKey], bool] = nowhere,
         protected: Callable[[str], str] = unprotected,
+        settled: Settled = at_once,
     ) -> None:
         self._documents = documents
         self._folder_of = folder_of
         self._is_private = is_private
         self._protected = protected
+        self._settled = settled
 
     async def all(self, context: ToolContext) -> list[File]:
-        """In path order. Raises StoreError."""
+        """In path order. Raises StoreError, ToolError."""
+        await self._settled(context.session)
         folder = self._folder_of(context.session.agent)
         found: dict[str, File] = {}
         for collection in (WORKSPACE, BOOTSTRAP):
@@ -92,6 +102,7 @@ class Files:
     async def get(self, path: str, context: ToolContext) -> tuple[DocumentVersion, bytes] | None:
         if self._hides(path, context):
             return None
+        await self._settled(context.session)
         folder = self._folder_of(context.session.agent)
         found = await self._documents.get(BOOTSTRAP, folder + path)
         return found if found is not None else await self._documents.get(WORKSPACE, folder + path)
@@ -108,6 +119,7 @@ class Files:
         place = self._folder_of(context.session.agent) + path
         if len(place.encode()) > _MAX_PATH:
             raise ToolError(f"The path is longer than {_MAX_PATH} bytes.")
+        await self._settled(context.session)
         taken = {version.path.casefold() for version in await self._documents.list(BOOTSTRAP)}
         if place.casefold() in taken:
             raise ToolError(f"{path} is one of the owner's own files: only the owner changes it.")

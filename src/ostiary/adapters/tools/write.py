@@ -12,6 +12,8 @@ from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.store import Put
 from ostiary.contracts.tool import Effect, ToolContext, ToolResult, ToolSpec
 
+_SCRIPT = b"#!"
+
 SPEC = ToolSpec(
     schema=ToolSchema(
         name="write",
@@ -76,6 +78,8 @@ def put(target: Target, content: bytes, context: ToolContext, *, label: Label, a
         turn=context.turn,
         label=label,
         expect_version=target.version,
+        # A new script can be run right away; whoever wants it otherwise says so by chmod.
+        executable=True if target.version == 0 and content.startswith(_SCRIPT) else None,
     )
 
 

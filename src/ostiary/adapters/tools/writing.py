@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ostiary.adapters.tools.edit import Edit
-from ostiary.adapters.tools.files import Files, nowhere, unprotected
+from ostiary.adapters.tools.files import Files, Settled, at_once, nowhere, unprotected
 from ostiary.adapters.tools.patch import ApplyPatch
 from ostiary.adapters.tools.write import Write
 from ostiary.contracts.clock import Clock
@@ -20,8 +20,10 @@ def register_writing(
     clock: Clock,
     is_private: Callable[[SessionKey], bool] = nowhere,
     protected: Callable[[str], str] = unprotected,
+    settled: Settled = at_once,
 ) -> None:
-    """write, edit and apply_patch; `protected` gives the reason why a path may not be written, empty if it may."""
-    files = Files(documents, folder_of, is_private, protected)
+    """write, edit and apply_patch; `protected` gives the reason why a path may not be written, empty if it may. `settled`
+    waits for the session's commands."""
+    files = Files(documents, folder_of, is_private, protected, settled)
     for make in (Write, Edit, ApplyPatch):
         host.add_tool(make(files, clock))

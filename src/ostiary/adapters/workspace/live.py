@@ -13,6 +13,7 @@ from ostiary.adapters.workspace import index as indexes
 from ostiary.adapters.workspace.index import Index
 from ostiary.adapters.workspace.tree import remove_tree
 from ostiary.contracts.content import Label, Trust
+from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.store import DocumentVersion
 from ostiary.contracts.workspace import NOBODY, Access, Use
 
@@ -23,9 +24,9 @@ STALE = (-1, False)
 @dataclass(slots=True, eq=False)
 class LiveTree:
     """`base` is what of the documents lies in it, `documents_label` their labels joined; both belong to `generation` of the
-    mirror and to sessions that are private or not. `users` are the leases in it now. `is_believed` once `index` was compared
-    with the directory in this life. `is_open` while something may have changed in it that nobody has captured.
-    Whoever reads or writes any of it holds `lock`."""
+    mirror and to sessions that are private or not. `users` are the leases in it now, `session` used it last. `is_believed` once
+    `index` was compared with the directory in this life. `is_open` while something may have changed in it that nobody has
+    captured. `told` waits to be told at its next use. Whoever reads or writes any of it holds `lock`."""
 
     slot: Path
     access: Access
@@ -37,6 +38,8 @@ class LiveTree:
     generation: tuple[int, bool] = STALE
     users: dict[int, Use] = field(default_factory=dict)
     is_believed: bool = False
+    session: SessionKey | None = None
+    told: tuple[str, ...] = ()
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     @property

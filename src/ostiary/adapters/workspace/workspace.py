@@ -93,6 +93,7 @@ class DocumentWorkspace:
                 )
                 await run_sync(tree.open, use)
                 tree.users[key] = use
+                tree.session = session
             self._held[id(lease)] = (tree, key)
             try:
                 yield lease
@@ -138,6 +139,13 @@ class DocumentWorkspace:
         else:
             async with tree.lock:
                 await self._bring_up(tree, lease.session)
+
+    async def settle(self, session: SessionKey, *, at: float) -> None:
+        place = place_of(session, self._scope(session))
+        for (slot, _), tree in list(self._trees.items()):
+            if slot.parent.name == place and tree.index.pending and tree.session == session:
+                async with tree.lock:
+                    tree.told += await self._rescue.uncommitted(tree, session, at=at)
 
     def label_of(self, lease: WorkspaceLease) -> Label:
         tree, key = self._tree_of(lease)
@@ -207,9 +215,9 @@ class DocumentWorkspace:
                 first = next(iter(tree.users.values()))
                 await self._keep(tree, session, Use(author=first.author, turn=first.turn, at=use.at, label=tree.label()))
             return ()
-        told: tuple[str, ...] = ()
+        told, tree.told = tree.told, ()
         if access == "rw":
-            told = await self._rescued(tree, session, at=use.at)
+            told += await self._rescued(tree, session, at=use.at)
         elif tree.is_open:
             await run_sync(self._settle_scratch, tree, tree.use.label)
         await run_sync(self._make_room, tree)

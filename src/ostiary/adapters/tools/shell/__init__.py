@@ -27,6 +27,6 @@ def register_shell(
     is_private: Callable[[SessionKey], bool] = nowhere,
 ) -> None:
     """exec and process. `processes.running()` must be entered while they are used."""
-    files = Files(documents, folder_of, is_private)
+    files = Files(documents, folder_of, is_private, settled=processes.settled)
     host.add_tool(Exec(files=files, processes=processes, sandbox=sandbox, rules=rules))
     host.add_tool(ProcessTool(processes=processes, rules=rules, clock=clock))

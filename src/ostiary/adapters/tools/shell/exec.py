@@ -95,6 +95,8 @@ class Exec:
         sandbox = self._sandbox(context.session)
         order = Order(
             session=context.session,
+            author=str(context.principal.user),
+            turn=context.turn,
             text=wants.command,
             command=Command(argv=wants.argv, pty=wants.pty),
             sandbox=sandbox,
@@ -112,7 +114,7 @@ class Exec:
         if run.failure is not None:
             raise run.failure
         if not run.done.is_set():
-            return so_far(run, context, room=rules.result_bytes)
+            return so_far(run, self._processes, context, room=rules.result_bytes)
         return await finished(run, self._processes, context, room=rules.result_bytes)
 
     async def _watch(self, run: Run, wants: "_Wants", context: ToolContext) -> None:
@@ -135,7 +137,7 @@ class Exec:
             return
         if not patience:
             raise ToolError("The command did not end when its time was over.")
-        run.is_background = True
+        self._processes.go_on(run)
 
     async def bind(self, arguments: Mapping[str, object], context: ToolContext) -> Mapping[str, str]:
         """cwd, environment, fence, and the files that the command's words name, as they are now."""

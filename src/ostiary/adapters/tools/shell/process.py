@@ -44,8 +44,7 @@ SPEC = ToolSpec(
 
 
 class ProcessTool:
-    """Only the conversation that started a process sees it. What it changed is kept when its end is seen: at a poll or a
-    kill."""
+    """Only the conversation that started a process sees it."""
 
     spec = SPEC
 
@@ -78,7 +77,7 @@ class ProcessTool:
         room = self._rules(context.session).result_bytes
         if run.done.is_set():
             return await finished(run, self._processes, context, room=room, since=True)
-        return so_far(run, context, room=room)
+        return so_far(run, self._processes, context, room=room)
 
     def _find(self, name: str, context: ToolContext) -> Run:
         run = self._processes.find(context.session, name)

@@ -1,9 +1,10 @@
-"""The commands under way: each in a task of the house, on a lease of its own, until it has ended and its files were fetched."""
+"""The commands under way: each in a task of the house, in the live directory of its session, until it has ended and its files
+are kept."""
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 from anyio import CancelScope, Event
@@ -14,7 +15,7 @@ from ostiary.contracts.content import Label
 from ostiary.contracts.errors import OstiaryError, SandboxUnavailable, StoreError, ToolError
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.sandbox import Command, Exit, Process, Sandbox, SandboxProfile
-from ostiary.contracts.workspace import Access, Capture, Workspace, WorkspaceLease
+from ostiary.contracts.workspace import Access, Capture, LiveWorkspace, Use, WorkspaceLease
 
 log = logging.getLogger("ostiary.processes")
 
@@ -22,13 +23,20 @@ PER_SESSION = 8
 IN_ALL = 64
 KEEP_SECONDS = 1800.0
 _END_SECONDS = 10.0
+_KEPT_SECONDS = 20.0
+SETTLED_SECONDS = 30.0
+MIND_SECONDS = 0.5
+_STEP = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What to run. `label` is that of the context which wanted it; `profile` is made once the directory is known."""
+    """What to run. `label` is that of the context which wanted it, `author` and `turn` whose its changes are; `profile` is made
+    once the directory is known."""
 
     session: SessionKey
+    author: str
+    turn: str
     text: str
     command: Command
     sandbox: Sandbox
@@ -40,7 +48,8 @@ class Order:
 @dataclass(slots=True, eq=False, kw_only=True)
 class Run:
     """A command and what became of it. `offset` is how far its output was shown. `done` means that nothing of it runs any
-    more; its lease is held until its changes were captured or it is dropped."""
+    more. Of one that somebody waits for the lease is then held until they have captured its changes. One in the background
+    has kept its changes by itself: `capture` tells which, or `failure` why not."""
 
     id: str
     order: Order
@@ -50,13 +59,21 @@ class Run:
     process: Process | None = None
     exit: Exit | None = None
     failure: Exception | None = None
+    capture: Capture | None = None
+    label: Label | None = None
     offset: int = 0
     is_claimed: bool = False
     started: Event = field(default_factory=Event)
+    over: Event = field(default_factory=Event)
     done: Event = field(default_factory=Event)
     released: Event = field(default_factory=Event)
+    seen: Event = field(default_factory=Event)
     gone: Event = field(default_factory=Event)
     scope: CancelScope = field(default_factory=CancelScope)
+
+    @property
+    def is_in_directory(self) -> bool:
+        return self.lease is not None and not self.released.is_set()
 
     @property
     def session(self) -> SessionKey:
@@ -74,15 +91,22 @@ def _nobody(run: Run) -> None:
     """Nobody wants to know."""
 
 
+async def _never(session: SessionKey) -> bool:
+    """No turn is known to be open."""
+    return False
+
+
 class Processes:
     """Every command of the house runs here, also those that somebody waits for: so one place can end them all.
 
     At most `per_session` and `in_all` at once, those included that have ended and were not yet looked at; these are
-    forgotten after `keep_seconds`, and their changes with them. `on_exit` is told when a command in the background ends."""
+    forgotten after `keep_seconds`. What a command in the background changes is kept when it ends, when the session's turn
+    ends (`is_busy` tells whether one is open), and before a file tool of the session looks; what others write meanwhile is
+    brought to it. `on_exit` is told when a command in the background ends."""
 
     def __init__(
         self,
-        workspace: Workspace,
+        workspace: LiveWorkspace,
         *,
         clock: Clock,
         ids: Ids,
@@ -90,6 +114,9 @@ class Processes:
         in_all: int = IN_ALL,
         keep_seconds: float = KEEP_SECONDS,
         on_exit: Callable[[Run], None] = _nobody,
+        is_busy: Callable[[SessionKey], Awaitable[bool]] = _never,
+        mind_seconds: float = MIND_SECONDS,
+        settled_seconds: float = SETTLED_SECONDS,
     ) -> None:
         self._workspace = workspace
         self._clock = clock
@@ -97,6 +124,9 @@ class Processes:
         self._per_session = per_session
         self._in_all = in_all
         self._keep_seconds = keep_seconds
+        self._is_busy = is_busy
+        self._mind_seconds = mind_seconds
+        self._settled_seconds = settled_seconds
         self.on_exit = on_exit
         self._runs: dict[str, Run] = {}
         self._group: TaskGroup | None = None
@@ -136,17 +166,45 @@ class Processes:
         return run if run is not None and run.session == session else None
 
     async def capture(self, run: Run, *, author: str, turn: str, label: Label) -> Capture:
-        """The changes of a run that is done, once; the run is forgotten. Raises ToolError."""
+        """The changes of a run that is done, once; the run is forgotten. Those of one in the background are committed
+        already. Raises ToolError."""
         if run.is_claimed or run.lease is None:
             raise ToolError(f"The files of {run.id} were fetched already.")
         run.is_claimed = True
         try:
+            if run.is_background:
+                return _committed(run)
             return await self._workspace.capture(run.lease, author=author, turn=turn, at=self._clock.now(), label=label)
         except OSError as error:
             raise ToolError(f"The changed files cannot be read: {error.strerror}.") from error
         finally:
             self._runs.pop(run.id, None)
             run.released.set()
+            run.seen.set()
+
+    async def settled(self, session: SessionKey) -> None:
+        """When it returns, the documents hold what the session's commands have done so far. A command that somebody waits for
+        is waited for, within bounds; one in the background is kept as far as it has come. Raises ToolError, StoreError."""
+        with anyio.move_on_after(self._settled_seconds):
+            while run := next((run for run in self.of(session) if run.is_in_directory and not run.is_background), None):
+                with anyio.move_on_after(_STEP):
+                    await run.released.wait()
+        if run is not None:
+            raise ToolError("A command of this conversation is still at work on the files; try again when it has ended.")
+        for run in self.of(session):
+            if run.is_in_directory and run.lease is not None:
+                await self._workspace.keep(run.lease, at=self._clock.now())
+                # All of them are in one directory.
+                return
+        await self._workspace.settle(session, at=self._clock.now())
+
+    def label_of(self, run: Run) -> Label:
+        """Of what it prints: its own and that of everything that lies in its directory."""
+        if run.lease is None:
+            return run.order.label
+        if run.is_in_directory:
+            run.label = self._workspace.label_of(run.lease)
+        return run.order.label.join(run.label or run.lease.label)
 
     async def drop(self, run: Run) -> None:
         """End it, whatever it is at, and forget its changes. Finishes even if the caller is cancelled."""
@@ -179,22 +237,29 @@ class Processes:
                 await self._live(run)
         finally:
             self._runs.pop(run.id, None)
-            for event in (run.started, run.done, run.released, run.gone):
+            for event in (run.started, run.over, run.done, run.released, run.seen, run.gone):
                 event.set()
 
     async def _live(self, run: Run) -> None:
         order = run.order
+        use = Use(author=order.author, turn=order.turn, at=run.began, label=order.label)
         try:
             # Before anything is laid out: without a fence nothing happens at all.
             await order.sandbox.probe()
-            async with self._workspace.lease(order.session, access=order.access) as lease:
+            async with self._workspace.lease(order.session, access=order.access, use=use) as lease:
                 run.lease = lease
-                async with order.sandbox.start(order.command, order.profile(lease)) as process:
-                    run.process = process
-                    run.started.set()
-                    run.exit = await process.wait()
+                try:
+                    await self._execute(run, order.profile(lease))
+                finally:
+                    if run.is_background:
+                        await self._keep_at_end(run)
+                    run.done.set()
+                if not run.is_background:
+                    await self._until_released(run)
+                run.released.set()
+            if run.is_background:
                 self._tell(run)
-                await self._until_released(run)
+                await self._until_claimed(run)
         except (ToolError, StoreError) as error:
             run.failure = error
         except SandboxUnavailable as error:
@@ -205,18 +270,82 @@ class Processes:
             log.warning("a command could not be run: %s", error)
             run.failure = ToolError(f"The command could not be run: {error.strerror}.")
 
+    async def _execute(self, run: Run, profile: SandboxProfile) -> None:
+        async with run.order.sandbox.start(run.order.command, profile) as process:
+            run.process = process
+            run.started.set()
+            try:
+                run.exit = await process.wait()
+            finally:
+                run.over.set()
+
+    def go_on(self, run: Run) -> None:
+        """Nobody waits for it any more; it goes on in the background."""
+        run.is_background = True
+        if self._group is not None:
+            self._group.start_soon(self._mind, run)
+
+    async def _mind(self, run: Run) -> None:
+        """As long as it runs in the background: bring it what others write, and keep what it did when the turn is over."""
+        was_busy = True
+        while not run.over.is_set():
+            with anyio.move_on_after(self._mind_seconds):
+                await run.over.wait()
+            is_waited_for = any(other.is_in_directory and not other.is_background for other in self.of(run.session))
+            if run.lease is not None and not is_waited_for and not run.over.is_set():
+                # Whoever is waited for keeps everything at its own end.
+                with CancelScope(shield=True):
+                    was_busy = await self._look_after(run, run.lease, was_busy)
+
+    async def _look_after(self, run: Run, lease: WorkspaceLease, was_busy: bool) -> bool:
+        try:
+            with anyio.move_on_after(_KEPT_SECONDS):
+                is_busy = await self._is_busy(run.session)
+                if run.over.is_set():
+                    # It keeps its files itself now.
+                    return is_busy
+                if was_busy and not is_busy:
+                    await self._workspace.keep(lease, at=self._clock.now())
+                else:
+                    await self._workspace.follow(lease, at=self._clock.now())
+                return is_busy
+        except (OstiaryError, OSError) as error:
+            log.warning("the files of %s wait: %s", run.id, error)
+        return was_busy
+
+    async def _keep_at_end(self, run: Run) -> None:
+        """Also when it was ended by force; what cannot be kept now is found at the next use of the directory."""
+        if run.lease is None:
+            return
+        with anyio.move_on_after(_KEPT_SECONDS, shield=True):
+            try:
+                run.label = self._workspace.label_of(run.lease)
+                run.capture = await self._workspace.keep(run.lease, at=self._clock.now())
+            except (OstiaryError, OSError) as error:
+                log.warning("the files of %s were not kept: %s", run.id, error)
+                run.failure = error if isinstance(error, ToolError) else ToolError(f"The files were not kept: {error}")
+
     async def _until_released(self, run: Run) -> None:
         with anyio.move_on_after(self._keep_seconds):
             await run.released.wait()
         if run.is_claimed:
             await run.released.wait()
 
+    async def _until_claimed(self, run: Run) -> None:
+        """Kept for whoever wants to look, but not for ever."""
+        with anyio.move_on_after(self._keep_seconds):
+            await run.seen.wait()
+
     def _tell(self, run: Run) -> None:
-        run.done.set()
-        if not run.is_background:
-            return
         try:
             self.on_exit(run)
         except Exception:
             # Whoever wants to know must not keep the process from being looked at.
             log.exception("telling of the end of %s failed", run.id)
+
+
+def _committed(run: Run) -> Capture:
+    """What it has kept by itself, to be told. Raises ToolError if it could not."""
+    if run.capture is None:
+        raise run.failure or ToolError(f"The files of {run.id} were not kept.")
+    return replace(run.capture, writes=())

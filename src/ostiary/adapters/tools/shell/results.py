@@ -2,7 +2,6 @@
 
 from ostiary.adapters.tools.shell.output import capped, clean
 from ostiary.adapters.tools.shell.processes import Processes, Run
-from ostiary.contracts.content import Label
 from ostiary.contracts.errors import ToolError
 from ostiary.contracts.sandbox import Exit
 from ostiary.contracts.tool import ToolContext, ToolResult
@@ -13,25 +12,20 @@ _MOST_REFUSED = 50
 _NAMED = 12
 
 
-def label_of(run: Run, context: ToolContext) -> Label:
-    label = run.order.label.join(context.label)
-    return label if run.lease is None else label.join(run.lease.label)
-
-
-def so_far(run: Run, context: ToolContext, *, room: int) -> ToolResult:
+def so_far(run: Run, processes: Processes, context: ToolContext, *, room: int) -> ToolResult:
     """It is still running; what it has printed since it was last looked at."""
     text = clean(run.news())
     note = f"[still running in the background: id {run.id}]"
     return ToolResult(
         text="\n".join(part for part in (capped(text, room - len(note) - 1).rstrip("\n"), note) if part),
         details={"id": run.id, "running": True, "command": run.order.text},
-        label=label_of(run, context),
+        label=processes.label_of(run).join(context.label),
     )
 
 
 async def finished(run: Run, processes: Processes, context: ToolContext, *, room: int, since: bool = False) -> ToolResult:
     """It has ended: its output (`since`: only what was not yet shown), and its changes as writes. Raises ToolError."""
-    label = label_of(run, context)
+    label = processes.label_of(run).join(context.label)
     news = run.news() if since else b""
     ended = run.exit
     if ended is None:
@@ -43,7 +37,8 @@ async def finished(run: Run, processes: Processes, context: ToolContext, *, room
     except ToolError as error:
         capture = Capture(writes=(), changes=())
         notes.append(f"[files: {error}]")
-    notes += _told(capture)
+    before = run.lease.told if run.lease is not None else ()
+    notes += _told(capture, before)
     tail = "\n".join(notes)
     body = capped(output, room - len(tail.encode()) - 2).rstrip("\n") or "[no output]"
     return ToolResult(
@@ -61,6 +56,7 @@ async def finished(run: Run, processes: Processes, context: ToolContext, *, room
                 for change in capture.changes[:_MOST_CHANGES]
             ],
             "refused": [reason[:300] for reason in capture.refused[:_MOST_REFUSED]],
+            "kept_aside": [said[:300] for said in (*before, *capture.kept_aside)[:_MOST_REFUSED]],
         },
         label=label,
         writes=capture.writes,
@@ -75,10 +71,14 @@ def _how(ended: Exit) -> str:
     return f"[exit {ended.code}, {ended.seconds:.1f} s]"
 
 
-def _told(capture: Capture) -> list[str]:
+def _told(capture: Capture, before: tuple[str, ...]) -> list[str]:
     lines = []
     if capture.changes:
         lines.append(f"[files {_some([f'{change.change} {change.path}' for change in capture.changes])}]")
+    if before:
+        lines.append(f"[from an earlier command, kept aside: {_some(list(before), separator='; ')}]")
+    if capture.kept_aside:
+        lines.append(f"[kept aside: {_some(list(capture.kept_aside), separator='; ')}]")
     if capture.refused:
         lines.append(f"[not kept: {_some(list(capture.refused), separator='; ')}]")
     return lines

@@ -1,6 +1,6 @@
 """A sandbox whose commands are functions on the lease's directory, and a house of tools around it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from ostiary.contracts.errors import SandboxUnavailable, ToolError
 from ostiary.contracts.identity import OWNER, Principal, SessionKey
 from ostiary.contracts.messages import UserId
 from ostiary.contracts.sandbox import Command, Exit, SandboxProfile
+from ostiary.contracts.store import Write
 from ostiary.contracts.tool import ToolContext
 from ostiary.kit.clock import CountingIds, ManualClock
 
@@ -118,6 +119,8 @@ class House:
     processes: Processes
     exec: Exec
     process: ProcessTool
+    files: Files
+    is_busy: bool = True
     reports: list[str] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
 
@@ -137,26 +140,44 @@ async def open_house(
     documents: MemoryDocuments | None = None,
     per_session: int = 8,
     in_all: int = 64,
+    settled_seconds: float = 5.0,
 ) -> AsyncIterator[House]:
     documents = documents if documents is not None else MemoryDocuments().put("_workspace", "a.md", "one\n", label=OWN)
     sandbox = FakeSandbox(deed)
     clock = ManualClock()
     given = rules or ExecRules(access="rw")
+
+    async def commit(writes: Sequence[Write]) -> None:
+        documents.commit(writes)
+
+    async def is_busy(session: SessionKey) -> bool:
+        return house.is_busy
+
     workspace = DocumentWorkspace(
         documents,
         root / "workspaces",
         folder_of=folder_of,
         diff=lambda before, after, path, limit: unified(before, after, path, limit=limit),
+        commit=commit,
     )
-    processes = Processes(workspace, clock=clock, ids=CountingIds(), per_session=per_session, in_all=in_all)
+    processes = Processes(
+        workspace,
+        clock=clock,
+        ids=CountingIds(),
+        per_session=per_session,
+        in_all=in_all,
+        is_busy=is_busy,
+        mind_seconds=0.01,
+        settled_seconds=settled_seconds,
+    )
+    files = Files(documents, folder_of, settled=processes.settled)
     house = House(
         documents=documents,
         sandbox=sandbox,
         processes=processes,
-        exec=Exec(
-            files=Files(documents, folder_of), processes=processes, sandbox=lambda session: sandbox, rules=lambda session: given
-        ),
+        exec=Exec(files=files, processes=processes, sandbox=lambda session: sandbox, rules=lambda session: given),
         process=ProcessTool(processes=processes, rules=lambda session: given, clock=clock, poll_seconds=0.05),
+        files=files,
     )
     processes.on_exit = lambda run: house.ends.append(run.id)
     with anyio.fail_after(20):

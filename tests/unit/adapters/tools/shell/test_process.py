@@ -7,7 +7,6 @@ from tests.unit.adapters.tools.shell.support import MAIN, FakeProcess, House, op
 from ostiary.adapters.tools.shell import ExecRules
 from ostiary.contracts.errors import ToolError
 from ostiary.contracts.identity import SessionKey
-from ostiary.contracts.store import Put
 from ostiary.contracts.tool import Effect, ToolResult
 
 OTHER = SessionKey("main", "other")
@@ -32,6 +31,12 @@ async def act(house: House, action: str, name: str = "", session: SessionKey = M
     return await house.process.call({"action": action, "id": name, **more}, house.context(session))
 
 
+def changes(result: ToolResult) -> list[dict[str, object]]:
+    found = result.details["changes"]
+    assert isinstance(found, list)
+    return found
+
+
 async def test_a_process_is_listed_polled_and_written_to(tmp_path: Path) -> None:
     async with open_house(tmp_path, serves, rules=SOON) as house:
         name = await background(house)
@@ -42,10 +47,10 @@ async def test_a_process_is_listed_polled_and_written_to(tmp_path: Path) -> None
         ended = await act(house, "write", name, data="stop\n")
     assert house.sandbox.processes[0].given == [b"stop\n"]
     assert ended.text == "bye\n[exit 0, 0.2 s]\n[files added log.txt]"
-    assert [write.path for write in ended.writes if isinstance(write, Put)] == ["log.txt"]
+    assert (ended.writes, house.documents.text("log.txt")) == ((), "began\n")
 
 
-async def test_its_end_is_told_and_its_files_wait_for_the_next_poll(tmp_path: Path) -> None:
+async def test_its_files_are_kept_and_its_end_is_told_before_anybody_looks(tmp_path: Path) -> None:
     async with open_house(tmp_path, serves, rules=SOON) as house:
         name = await background(house)
         house.sandbox.processes[0].told.set()
@@ -53,7 +58,10 @@ async def test_its_end_is_told_and_its_files_wait_for_the_next_poll(tmp_path: Pa
         await anyio.wait_all_tasks_blocked()
         assert house.ends == ["proc_1"]
         assert (await act(house, "list")).text.startswith("proc_1 exit 0")
-        assert len((await act(house, "poll", name)).writes) == 1
+        assert house.documents.text("log.txt") == "began\n"
+        assert [(change["path"], change["change"]) for change in changes(await act(house, "poll", name))] == [
+            ("log.txt", "added")
+        ]
         with pytest.raises(ToolError, match="no process 'proc_1'"):
             await act(house, "poll", name)
 
@@ -61,7 +69,7 @@ async def test_its_end_is_told_and_its_files_wait_for_the_next_poll(tmp_path: Pa
 async def test_killing_keeps_what_it_had_written(tmp_path: Path) -> None:
     async with open_house(tmp_path, serves, rules=SOON) as house:
         result = await act(house, "kill", await background(house))
-        assert (result.details["signal"], len(result.writes), house.processes.of(MAIN)) == (15, 1, ())
+        assert (result.details["signal"], house.documents.text("log.txt"), house.processes.of(MAIN)) == (15, "began\n", ())
 
 
 async def test_only_its_own_conversation_sees_a_process(tmp_path: Path) -> None:
@@ -84,7 +92,7 @@ async def test_two_processes_and_a_command_do_not_wait_for_each_other(tmp_path: 
     async with open_house(tmp_path, serves, rules=SOON) as house:
         names = [await background(house), await background(house), await background(house)]
         assert names == ["proc_1", "proc_2", "proc_3"]
-        assert len({run[1].mounts[0].source for run in house.sandbox.runs}) == 3
+        assert len({run[1].mounts[0].source for run in house.sandbox.runs}) == 1
 
 
 @pytest.mark.parametrize(("per_session", "in_all", "reason"), [(2, 9, "has 2 processes"), (9, 2, "2 processes are running in")])
@@ -111,7 +119,7 @@ async def test_a_session_or_the_whole_house_can_be_stopped(tmp_path: Path) -> No
 async def test_the_end_of_the_house_is_the_end_of_its_processes(tmp_path: Path) -> None:
     async with open_house(tmp_path, serves, rules=SOON) as house:
         await background(house)
-    assert house.sandbox.ended == 1
+    assert (house.sandbox.ended, house.documents.text("log.txt")) == (1, "began\n")
 
 
 async def test_a_listener_that_breaks_does_not_lose_the_process(tmp_path: Path) -> None:
