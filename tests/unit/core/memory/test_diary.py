@@ -165,7 +165,7 @@ async def test_a_model_may_word_it_better_and_its_failure_costs_nothing(house: H
 
 
 def test_a_summary_tells_what_was_decided_and_hides_nothing_in_it() -> None:
-    messages = [
+    messages: list[Message] = [
         UserMessage(parts=(Text(text="[Telegram Ana telegram:1 2026-11-16 08:00 UTC] Hello\u202e you", label=MINE),)),
         AssistantMessage(parts=(Text(text="Hi", label=MINE),)),
         UserMessage(parts=(Text(text="Nice day. I will always pay on Mondays. The sky is blue.", label=MINE),)),

@@ -101,7 +101,7 @@ def test_areas_lie_where_the_map_says() -> None:
     from datetime import UTC
 
     day = day_of(1_794_787_200.0, UTC)
-    places = {area: path_of(area, user=BEN.user, day=day) for area in ("long", "daily", "shared", "private", "me")}  # type: ignore[arg-type]
+    places = {area: path_of(area, user=BEN.user, day=day) for area in ("long", "daily", "shared", "private", "me")}
     assert places == {
         "long": "MEMORY.md",
         "daily": "memory/2026-11-16.md",

@@ -6,6 +6,7 @@ import pytest
 
 from ostiary.contracts.content import Trust
 from ostiary.contracts.errors import BadInput
+from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.search import Found, Passage
 from tests.unit.core.memory.house import BEN, BENS, DAY, GROUP, MAIN, ME, MINE, NOW, WEB, Home, ruled
 
@@ -70,7 +71,7 @@ async def test_nothing_is_searched_in_a_group(house: Home) -> None:
 
 
 @pytest.mark.parametrize(("citations", "session", "cited"), [("on", GROUP, True), ("auto", GROUP, False), ("off", MAIN, False)])
-async def test_sources_are_asked_for_where_the_rules_say(house: Home, citations: str, session: object, cited: bool) -> None:
+async def test_sources_are_asked_for_where_the_rules_say(house: Home, citations: str, session: SessionKey, cited: bool) -> None:
     ruled(house, citations=citations, in_groups=True)
     await house.keep("Tea is at five.", "shared")
     result = await house.memory.hands.recall("tea", 0, replace(house.context(), session=session))
