@@ -9,7 +9,10 @@ from pathlib import Path
 FOLDER = Path(__file__).parent / "notes" / "household" / "archive"
 _EACH = 18
 
-_DISHES = "barley soup|walnut bread|quince jelly|apple strudel|potato salad|beetroot stew|oat biscuits|cherry cake|pea soup|millet bake"
+_DISHES = (
+    "barley soup|walnut bread|quince jelly|apple strudel|potato salad|beetroot stew|oat biscuits|"
+_DISHES += "cherry cake|pea soup|millet bake"
+)
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _NAMES = "Ottilie|Karim|Bettina|Jerzy|Lucas|Marga|Anders|Friedel|Salome|Viggo|Ramona|Elif|Quentin|Dora"
 _PLACES = "Ticino|the Harz|Jutland|Umbria|the Spreewald|Zeeland|Carinthia|the Vosges|Bornholm|Galicia|Slovenia|the Eifel"
@@ -43,7 +46,8 @@ def hut(pick: "Pick") -> str:
 - {pick(_NAMES)} keeps the spare key. The other one hangs in the woodshed, behind the {pick.number(2, 6)}th plank.
 - There is no network worth its name; the password of the neighbours is on the calendar of {pick.number(2015, 2022)}.
 ## Costs
-- {pick.number(20, 95)} a night for friends, firewood extra. The insurance was {pick.number(180, 420, 10)} in {pick.number(2018, 2023)}.
+- {pick.number(20, 95)} a night for friends, firewood extra.
+- The insurance was {pick.number(180, 420, 10)} in {pick.number(2018, 2023)}.
 """
 
 
@@ -53,7 +57,7 @@ def minutes(pick: "Pick") -> str:
 
 Present: {pick(_NAMES)} (chair), {pick(_NAMES)}, {pick(_NAMES)} (minutes).
 
-- The roof of the hut costs {pick.number(3, 30)},{pick.number(100, 900, 100)}; {pick(_FIRMS)} was chosen since nobody else answered.
+- The roof of the hut costs {pick.number(3, 30)},{pick.number(100, 900, 100)}; {pick(_FIRMS)} is the only one that answered.
 - The fee goes up by {pick.number(1, 15)} a year from {pick(_MONTHS)}; families pay as for two.
 - {pick(_NAMES)} organises the summer party and {pick(_NAMES)} the drinks. No animals this time.
 - {pick(_NAMES)} steps down as treasurer; {pick(_NAMES)} does it for a year, and not a day longer.
@@ -74,7 +78,8 @@ def team(pick: "Pick") -> str:
 
 
 def trip(pick: "Pick") -> str:
-    return f"""# {pick(_PLACES).capitalize()}, {pick.number(1, 14)} to {pick.number(15, 28)} {pick(_MONTHS)} {pick.number(2016, 2023)}
+    place = pick(_PLACES)
+    return f"""# {place[0].upper()}{place[1:]}, {pick.number(1, 14)} to {pick.number(15, 28)} {pick(_MONTHS)} {pick.number(2016, 2023)}
 
 - Night on the way at the inn by the station, {pick.number(60, 140, 5)} euros, parking in the street.
 - Landlord: {pick(_NAMES)}, key in the letter box with the code {pick.number(1000, 9999)}.

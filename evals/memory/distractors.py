@@ -17,11 +17,11 @@ _SENTENCE = re.compile(r"(?:^|(?<=[.!?] ))[a-z]")
 
 _WORDS = {
     "who": "my cousin Oskar|a colleague called Petra|the man from the ground floor|my old teacher Mr. Falk|the girl at the kiosk|"
-    "my aunt Rosa|our postwoman|a friend from school, Kilian|the caretaker|my godfather|the lady from the pharmacy|my uncle Anselm|"
+    "my aunt Rosa|our postwoman|a friend from school, Kilian|the caretaker|my godfather|the lady in the pharmacy|uncle Anselm|"
     "a woman at the bus stop|my hairdresser|the new trainee|somebody in the choir|my former flatmate Noor|the baker's son",
     "town": "Lisbon|Kraków|Ghent|Trieste|Malmö|Porto|Leipzig|Bath|Ljubljana|Cork|Turku|Siena|Utrecht|Girona|Tartu|Bordeaux",
     "place": "by the river|behind the school|near the old brewery|next to the cinema|opposite the town hall|at the ring road",
-    "dish": "mushroom risotto|a pumpkin curry|dumplings|an onion tart|shakshuka|fish soup|potato pancakes|a bean stew|ramen|moussaka",
+    "dish": "mushroom risotto|a pumpkin curry|dumplings|an onion tart|shakshuka|fish soup|potato pancakes|ramen|moussaka",
     "month": "February|March|April|May|June|July|September|October|November",
     "day": "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday",
     "part": "an ankle|a shoulder|two toes|a collarbone|a rib|a finger",
@@ -163,7 +163,7 @@ _TOPICS = (
 
 def sessions(name: str, people: tuple[str, str], first: datetime, last: datetime) -> Iterator[tuple[datetime, list[str]]]:
     """The generated sessions of a set, in the order of their dates."""
-    chance = random.Random(name)  # noqa: S311 - text for an evaluation
+    chance = random.Random(name)
     span = (last - first).days
     days = sorted(chance.sample(range(1, max(span, PER_SET + 2)), PER_SET))
     pool = [topic for _ in range(PER_SET * TOPICS_EACH // len(_TOPICS) + 1) for topic in chance.sample(_TOPICS, len(_TOPICS))]

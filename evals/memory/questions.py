@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -32,6 +33,7 @@ class Question:
     evidence: tuple[Line, ...]
 
 
+@cache
 def questions() -> tuple[Question, ...]:
     """In the order of the file."""
     rows = [json.loads(row) for row in (HERE / "questions.jsonl").read_text(encoding="utf-8").splitlines()]

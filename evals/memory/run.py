@@ -101,8 +101,8 @@ def table(answers: Answers) -> str:
         lines.append(_row(way, [_shown([flags for _, flags in rows]), *map(_shown, styles), *map(_shown, kinds)]))
     lines.append("")
     for name in sorted({question.set for question, _ in answers[OURS]}):
-        rows = [flags for question, flags in answers[OURS] if question.set == name]
-        lines.append(_row(name, [f"{_shown(rows)}  of {len(rows)}"]))
+        of_set = [flags for question, flags in answers[OURS] if question.set == name]
+        lines.append(_row(name, [f"{_shown(of_set)}  of {len(of_set)}"]))
     return "\n".join(lines)
 
 
