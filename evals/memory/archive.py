@@ -10,8 +10,7 @@ FOLDER = Path(__file__).parent / "notes" / "household" / "archive"
 _EACH = 18
 
 _DISHES = (
-    "barley soup|walnut bread|quince jelly|apple strudel|potato salad|beetroot stew|oat biscuits|"
-_DISHES += "cherry cake|pea soup|millet bake"
+    "barley soup|walnut bread|quince jelly|apple strudel|potato salad|beetroot stew|oat biscuits|cherry cake|pea soup|millet bake"
 )
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _NAMES = "Ottilie|Karim|Bettina|Jerzy|Lucas|Marga|Anders|Friedel|Salome|Viggo|Ramona|Elif|Quentin|Dora"
@@ -78,8 +77,8 @@ def team(pick: "Pick") -> str:
 
 
 def trip(pick: "Pick") -> str:
-    place = pick(_PLACES)
-    return f"""# {place[0].upper()}{place[1:]}, {pick.number(1, 14)} to {pick.number(15, 28)} {pick(_MONTHS)} {pick.number(2016, 2023)}
+    place, first, last = pick(_PLACES), pick.number(1, 14), pick.number(15, 28)
+    return f"""# {place[0].upper()}{place[1:]}, {first} to {last} {pick(_MONTHS)} {pick.number(2016, 2023)}
 
 - Night on the way at the inn by the station, {pick.number(60, 140, 5)} euros, parking in the street.
 - Landlord: {pick(_NAMES)}, key in the letter box with the code {pick.number(1000, 9999)}.

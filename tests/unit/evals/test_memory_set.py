@@ -14,30 +14,7 @@ from evals.memory.questions import KINDS, STYLES, Question, notes, questions, se
 from evals.memory.recall import Hit, found, recall
 
 CONVERSATIONS = tuple(name for name in sets() if (distractors.NOTES / name / "session-01.md").exists())
-_COMMON = frozenset(
-    [
-        "what",
-        "which",
-        "when",
-        "where",
-        "does",
-        "have",
-        "with",
-        "from",
-        "that",
-        "this",
-        "their",
-        "they",
-        "about",
-        "into",
-        "after",
-        "were",
-        "been",
-        "many",
-        "much",
-        "long",
-    ]
-)
+_COMMON = frozenset(("what", "which", "when", "where", "does", "have", "with", "from", "that", "about", "after", "many", "much"))
 
 
 @cache
