@@ -1,6 +1,7 @@
 """Finding and reading notes, within what the person may see."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import BadInput
@@ -9,7 +10,7 @@ from ostiary.contracts.records import dataclass
 from ostiary.contracts.search import Found, Passage, Reach, Search
 from ostiary.contracts.store import Documents, DocumentVersion
 from ostiary.core.agent.bootstrap import folder_of
-from ostiary.core.memory.paths import COLLECTION, SESSIONS, place_of
+from ostiary.core.memory.paths import COLLECTION, SESSIONS, UNCONFIRMED, place_of
 from ostiary.core.memory.reach import may_read, reach, session_reach
 from ostiary.core.memory.rules import MemoryRules
 from ostiary.core.memory.text import visible
@@ -17,7 +18,7 @@ from ostiary.core.memory.text import visible
 MOST_RESULTS = 20
 _PRIVATE = Label(trust=Trust.SYSTEM, private=True)
 _UNKNOWN = Label(trust=Trust.UNTRUSTED, private=True)
-_SHOWN_SOURCES = 2
+_SHOWN_SOURCES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +52,35 @@ class Recall:
         limit = min(limit or rules.limit, MOST_RESULTS)
         if not query.strip():
             raise BadInput("What shall be looked for? The query is empty.")
-        asked = [each(principal, session, is_private_place=is_private, rules=rules) for each in (reach, session_reach)]
-        found = [await self._search.query(query, reach=each, limit=limit) for each in asked if each.collections]
-        if not found:
+        seen = reach(principal, session, is_private_place=is_private, rules=rules)
+        if not seen.collections:
             return Recalled(text="Memory is not searched in groups: others read along here.", passages=(), label=_PRIVATE)
-        passages = sorted((each for one in found for each in one.passages), key=lambda each: -each.score)[:limit]
-        notices = tuple(dict.fromkeys(notice for one in found for notice in one.notices))
         folder = folder_of(session.agent)
-        text = _shown(passages, folder, notices, cites=rules.cites(is_private))
-        return Recalled(text=text, passages=tuple(passages), label=label_of(passages), notices=notices)
+        notes, notices = await self._notes(query, seen, folder, limit)
+        said = session_reach(principal, session, is_private_place=is_private, rules=rules)
+        if said.collections:
+            heard = await self._search.query(query, reach=said, limit=limit)
+            notices = tuple(dict.fromkeys((*notices, *heard.notices)))
+            notes = _beside(notes, heard.passages, limit)
+        text = _shown(notes, folder, notices, cites=rules.cites(is_private))
+        return Recalled(text=text, passages=notes, label=label_of(notes), notices=notices)
+
+    async def _notes(self, query: str, seen: Reach, folder: str, limit: int) -> tuple[tuple[Passage, ...], tuple[str, ...]]:
+        """What nobody vouches for is shown where it matches best, not as a filler: a conversation that reads it counts as one
+        that has read text from outside. Where it matches less it is named."""
+        found = await self._search.query(query, reach=seen, limit=limit)
+        doubtful = [each for each in found.passages if _is_unconfirmed(each, folder)]
+        if not doubtful:
+            return found.passages, found.notices
+        sure = [each.score for each in found.passages if each not in doubtful]
+        best = max(sure, default=0.0)
+        if all(each.score <= best for each in doubtful):
+            confirmed = replace(seen, exclude=(*seen.exclude, f"{folder}{UNCONFIRMED}**"))
+            paths = ", ".join(dict.fromkeys(_named(each, folder) for each in doubtful))
+            found = await self._search.query(query, reach=confirmed, limit=limit)
+            return found.passages, (*found.notices, f"Not confirmed by the owner and not shown: {paths}")
+        shown = tuple(each for each in found.passages if each not in doubtful or each.score > best)
+        return shown, found.notices
 
     async def everything(self, query: str, *, agent: str = "main", limit: int = 6, sessions: bool = False) -> Found:
         """The owner's own search, from the terminal or the page. Raises as `find`."""
@@ -79,7 +100,18 @@ class Recall:
         return await self._documents.get(COLLECTION, folder_of(session.agent) + path)
 
 
-def label_of(passages: "list[Passage] | tuple[Passage, ...]") -> Label:
+def _beside(notes: tuple[Passage, ...], said: tuple[Passage, ...], limit: int) -> tuple[Passage, ...]:
+    """Scores of two searches cannot be compared: conversations get a third of the places, and those that notes leave."""
+    room = max(limit // 3, limit - len(notes))
+    heard = said[:room]
+    return (*notes[: limit - len(heard)], *heard)
+
+
+def _is_unconfirmed(passage: Passage, folder: str) -> bool:
+    return passage.collection == COLLECTION and place_of(passage.path.removeprefix(folder)) == "unconfirmed"
+
+
+def label_of(passages: Sequence[Passage]) -> Label:
     """Memory is private, and text of unknown origin is untrusted."""
     label = _PRIVATE
     for passage in passages:
@@ -87,7 +119,7 @@ def label_of(passages: "list[Passage] | tuple[Passage, ...]") -> Label:
     return label
 
 
-def _shown(passages: list[Passage], folder: str, notices: tuple[str, ...], *, cites: bool) -> str:
+def _shown(passages: Sequence[Passage], folder: str, notices: tuple[str, ...], *, cites: bool) -> str:
     if not passages:
         return "\n".join(("Nothing in memory matches.", *(f"[{notice}]" for notice in notices)))
     parts = [_passage(passage, folder) for passage in passages]
@@ -114,7 +146,7 @@ def _marker(passage: Passage, folder: str) -> str:
     marks = []
     if passage.collection == SESSIONS:
         marks.append("said in a conversation")
-    elif place_of(passage.path.removeprefix(folder)) == "unconfirmed":
+    elif _is_unconfirmed(passage, folder):
         marks.append("unconfirmed")
     if label.trust in (Trust.CONTACT, Trust.UNTRUSTED):
         whom = ", ".join(" ".join(visible(source).split())[:60] for source in label.sources[:_SHOWN_SOURCES])

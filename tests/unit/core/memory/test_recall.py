@@ -42,6 +42,35 @@ async def test_an_unconfirmed_note_says_so_and_taints(house: Home) -> None:
     assert result.label.trust is Trust.UNTRUSTED
 
 
+async def test_an_unconfirmed_note_that_matches_less_is_named_and_does_not_taint(house: Home) -> None:
+    await house.keep("The tea is in the blue tin.")
+    await house.keep("Tea costs money.", label=MINE.join(WEB))
+    result = await house.memory.hands.recall("where is the tea tin", 0, house.context())
+    assert "blue tin" in result.text
+    assert "costs money" not in result.text
+    assert f"[Not confirmed by the owner and not shown: memory/unconfirmed/{DAY}.md]" in result.text
+    assert result.label is not None
+    assert result.label.trust is Trust.OWNER
+
+
+async def test_an_unconfirmed_note_that_matches_best_is_shown_beside_the_others(house: Home) -> None:
+    await house.keep("The tea is in the tin.")
+    await house.keep("Tea tin found: blue shelf.", label=MINE.join(WEB))
+    text = (await house.memory.hands.recall("blue shelf tea tin", 0, house.context())).text
+    assert "blue shelf" in text
+    assert "is in the tin" in text
+
+
+async def test_conversations_do_not_crowd_out_the_notes(house: Home) -> None:
+    ruled(house, sessions=True, limit=3)
+    house.search.also = tuple(replace(SAID, path=f"agent:main:main/{number}") for number in range(5))
+    for number in range(5):
+        await house.keep(f"Tea number {number} is good.")
+    result = await house.memory.hands.recall("tea", 0, house.context())
+    assert result.text.count("MEMORY.md:") == 2
+    assert result.text.count("said in a conversation") == 1
+
+
 async def test_a_note_of_somebody_else_says_whose_it_is(house: Home) -> None:
     await house.keep("I like green tea.", principal=BEN, label=BENS)
     assert "(from telegram:42)" in (await house.memory.hands.recall("tea", 0, house.context())).text
