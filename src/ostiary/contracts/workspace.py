@@ -85,9 +85,9 @@ class Workspace(Protocol):
 class LiveWorkspace(Workspace, Protocol):
     """The ability to keep what goes on in a directory while commands still run in it."""
 
-    async def keep(self, lease: WorkspaceLease, *, at: float) -> Capture:
+    async def keep(self, lease: WorkspaceLease, *, at: float, is_over: bool = False) -> Capture:
         """Capture, commit as a unit of its own in the name of the lease's use, and bring the directory up to date. The
-        `writes` it gives are done. Raises ToolError, StoreError."""
+        `writes` it gives are done. `is_over`: nothing of this lease runs any more. Raises ToolError, StoreError."""
         ...
 
     async def follow(self, lease: WorkspaceLease, *, at: float) -> None:

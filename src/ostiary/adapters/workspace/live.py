@@ -68,14 +68,18 @@ class LiveTree:
         """From here on commands may change it. What we know of it is on the disk first."""
         if not self.users:
             self.index.rest(time.time_ns())
-        indexes.save(self.index, _index(self.slot, self.access))
+        self.save()
         _mark(self.slot, self.access).write_text(json.dumps(indexes.written_use(use)))
         self.is_open = True
         self.use = use
 
-    def close(self) -> None:
-        """Everything in it is captured."""
+    def save(self) -> None:
+        """What we know of it is on the disk."""
         indexes.save(self.index, _index(self.slot, self.access))
+
+    def close(self) -> None:
+        """One of its users is done, and everything in it is captured."""
+        self.save()
         if len(self.users) <= 1:
             # Last: whoever finds the mark looks for what was not captured.
             _mark(self.slot, self.access).unlink(missing_ok=True)

@@ -119,14 +119,16 @@ class DocumentWorkspace:
             await run_sync(tree.close)
         return draft.capture()
 
-    async def keep(self, lease: WorkspaceLease, *, at: float) -> Capture:
+    async def keep(self, lease: WorkspaceLease, *, at: float, is_over: bool = False) -> Capture:
         tree, key = self._tree_of(lease)
         if lease.access != "rw":
             return Capture(writes=(), changes=())
         async with tree.lock:
             label = lease.use.label.join(lease.label).join(tree.label(besides=key))
             use = Use(author=lease.use.author, turn=lease.use.turn, at=at, label=label)
-            return await self._keep(tree, lease.session, use)
+            capture = await self._keep(tree, lease.session, use)
+            await run_sync(tree.close if is_over else tree.save)
+            return capture
 
     async def follow(self, lease: WorkspaceLease, *, at: float) -> None:
         tree, _ = self._tree_of(lease)
@@ -277,7 +279,6 @@ class DocumentWorkspace:
                 continue
             tree.index.hand_out({}, None)
             draft.kept_aside[:0] = told
-            await run_sync(tree.close)
             await self._bring_up(tree, session)
             return draft.capture()
         raise ToolError("The files were changed by others over and over; they are kept at the next command.")

@@ -320,7 +320,7 @@ class Processes:
         with anyio.move_on_after(_KEPT_SECONDS, shield=True):
             try:
                 run.label = self._workspace.label_of(run.lease)
-                run.capture = await self._workspace.keep(run.lease, at=self._clock.now())
+                run.capture = await self._workspace.keep(run.lease, at=self._clock.now(), is_over=True)
             except (OstiaryError, OSError) as error:
                 log.warning("the files of %s were not kept: %s", run.id, error)
                 run.failure = error if isinstance(error, ToolError) else ToolError(f"The files were not kept: {error}")
