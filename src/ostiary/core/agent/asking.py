@@ -1,13 +1,15 @@
 """One question to the model: which model, what it is told, the answer as it streams, and the parts of it that are kept."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Literal
 
+import anyio
+
 from ostiary.contracts.clock import Clock
-from ostiary.contracts.content import AnswerPart, Label, Text, ToolCall
+from ostiary.contracts.content import AnswerPart, Label, Message, Text, ToolCall
 from ostiary.contracts.errors import ModelUnavailable
 from ostiary.contracts.events import Delta, ModelRequested, PrefixPinned, Trimmed
 from ostiary.contracts.model import (
@@ -29,7 +31,9 @@ from ostiary.core.agent.blocks import Blocks
 from ostiary.core.agent.context import Prepared, Prompts, blobs_of, build_request, kept_from, offered_tools, too_long
 from ostiary.core.agent.job import Job, RunRules
 from ostiary.core.agent.leaks import could_leak
+from ostiary.core.agent.pruning import sent_messages, shortened
 from ostiary.core.agent.recovery import recover_calls
+from ostiary.core.agent.room import CHARACTERS_PER_TOKEN, answer_room, tokens_of
 from ostiary.core.agent.showing import Shown
 from ostiary.core.agent.terms import bound, callable_now
 from ostiary.core.agent.tool_calls import storable
@@ -45,6 +49,8 @@ class Asked:
     offered: Mapping[str, ToolSpec]
     step: int
     label: Label
+    characters: int
+    facts: ModelFacts
     blocks: BlockStream | None = None
 
 
@@ -82,6 +88,9 @@ class Asking:
         if profile:
             choice = replace(choice, profile=profile)
         facts = self._catalogue.facts(choice.primary)
+        most = self._rules().context_tokens
+        if most and most < facts.context_window:
+            facts = replace(facts, context_window=most)
         return choice, facts, await self._prompts.prepare(session=session, turn=turn, facts=facts)
 
     async def request(self, pen: Pen, job: Job, turn: Turn, choice: ModelChoice, facts: ModelFacts, prepared: Prepared) -> Asked:
@@ -89,15 +98,18 @@ class Asking:
         if turn.step >= rules.steps:
             raise ModelUnavailable(f"the turn needed more than {rules.steps} steps", hint="Ask for less at once.")
         _pin(pen, prepared)
-        fixed = len(prepared.prefix) + len(prepared.schemas)
-        reason = too_long(
-            session, facts, fixed, rules.history_messages, rules.history_turns.get(turn.started.reply_to.channel, 0)
-        )
+        fixed = fixed_of(prepared)
+        turns = rules.history_turns.get(turn.started.reply_to.channel, 0)
+        if rules.compaction.is_on:
+            reason = "history limit" if turns and len(session.marks) > turns else ""
+        else:
+            reason = too_long(session, facts, fixed, rules.history_messages, turns)
         if reason:
             trim(pen, job, reason)
-        blobs = await blobs_of(session.messages, self._sessions.store, sees_images=facts.sees_images)
-        request = build_request(session, turn, prepared, choice, blobs, default_thinking=rules.thinking, facts=facts)
-        request = bound(request, turn)
+        messages, lacking = self._fitting(session, job, facts, fixed)
+        if lacking and rules.compaction.is_on and trim(pen, job, "The conversation is too long for the model"):
+            messages, _ = self._fitting(session, job, facts, fixed)
+        request = bound(await self.draft(session, turn, choice, facts, prepared, messages), turn)
         # A request that was recorded but never answered is the same step, asked again.
         step = turn.step if turn.requested else turn.step + 1
         pen.add(
@@ -117,7 +129,48 @@ class Asking:
         label = session.label.join(prepared.label)
         # What could carry private data out is looked at as a whole before any of it leaves.
         blocks = None if could_leak(label) else self._blocks.stream(job, session, turn)
-        return Asked(request=request, offered=offered, step=step, label=label, blocks=blocks)
+        return Asked(
+            request=request, offered=offered, step=step, label=label, characters=session.characters, facts=facts, blocks=blocks
+        )
+
+    async def draft(
+        self,
+        session: Session,
+        turn: Turn,
+        choice: ModelChoice,
+        facts: ModelFacts,
+        prepared: Prepared,
+        messages: Sequence[Message] | None = None,
+    ) -> ModelRequest:
+        """What would be sent now, without the turn's terms."""
+        rules = self._rules()
+        if messages is None:
+            messages = sent_messages(session, rules.pruning, facts, self._clock.now())
+        blobs = await blobs_of(messages, self._sessions.store, sees_images=facts.sees_images)
+        return build_request(
+            session, turn, prepared, choice, blobs, default_thinking=rules.thinking, facts=facts, messages=messages
+        )
+
+    def _fitting(self, session: Session, job: Job, facts: ModelFacts, fixed: int) -> tuple[Sequence[Message], int]:
+        """The messages to send, and how many characters they are too long in spite of everything."""
+        messages = sent_messages(session, self._rules().pruning, facts, self._clock.now())
+        excess = int((tokens_of(session, fixed) - answer_room(facts)) * CHARACTERS_PER_TOKEN)
+        if job.must_shorten:
+            # Our count was too low, nobody knows by how much.
+            excess = max(excess, session.characters // 3)
+        return shortened(messages, excess) if excess > 0 else (messages, 0)
+
+    async def quietly(self, request: ModelRequest, seconds: float) -> Answered:
+        """An answer that nobody is shown. Raises ModelError; ModelUnavailable if it takes longer than that."""
+        answered: Answered | None = None
+        with anyio.move_on_after(seconds):
+            async with self._model.stream(request) as events:
+                async for event in events:
+                    if isinstance(event, Answered):
+                        answered = event
+        if answered is None:
+            raise ModelUnavailable(f"no answer came within {seconds:g} s")
+        return answered
 
     async def stream(self, job: Job, asked: Asked) -> Answered:
         """The answer, shown as it comes; what is ready leaves in blocks where the origin wants that. Raises ModelError."""
@@ -178,7 +231,14 @@ class Asking:
 
     def kept_parts(self, answered: Answered, asked: Asked, turn: str) -> tuple[AnswerPart, ...]:
         """The answer as it is kept, without secrets. What the model thought of one proves nothing any more."""
-        parts = kept_parts(answered, asked, turn)
+        parts = kept_parts(answered, asked.offered, asked.label, asked.step, turn, has_form=asked.request.form is not None)
+        return self._redacted(parts)
+
+    def kept_calls(self, answered: Answered, label: Label, step: int, tool: ToolSpec, turn: str) -> tuple[AnswerPart, ...]:
+        """The same of an answer that could call one tool alone."""
+        return self._redacted(kept_parts(answered, {tool.name: tool}, label, step, turn))
+
+    def _redacted(self, parts: tuple[AnswerPart, ...]) -> tuple[AnswerPart, ...]:
         guard = self._guard
         return parts if guard is None else tuple(_without_secrets(part, guard) for part in parts)
 
@@ -197,6 +257,11 @@ class Asking:
         feed = self._sessions.feed
         if (text or is_new) and feed.is_watched(session):
             feed.show(Delta(session=session, turn=job.turn, step=step, attempt=attempt, offset=offset, text=text, stream=stream))
+
+
+def fixed_of(prepared: Prepared) -> int:
+    """Characters that are sent whatever was said."""
+    return len(prepared.prefix) + len(prepared.schemas)
 
 
 def _pin(pen: Pen, prepared: Prepared) -> None:
@@ -235,22 +300,24 @@ def _without_secrets(part: AnswerPart, guard: Guard) -> AnswerPart:
     return replace(part, text=clean) if isinstance(part, Text) else replace(part, text=clean, replay="")
 
 
-def kept_parts(answered: Answered, asked: Asked, turn: str) -> tuple[AnswerPart, ...]:
+def kept_parts(
+    answered: Answered, offered: Mapping[str, ToolSpec], label: Label, step: int, turn: str, *, has_form: bool = False
+) -> tuple[AnswerPart, ...]:
     """The answer as it is kept: labelled by what the model had read, calls recovered from text, ids unique."""
     parts = answered.parts
     # An answer whose form was demanded is what it looks like.
-    if asked.offered and asked.request.form is None and not any(isinstance(part, ToolCall) for part in parts):
-        parts = recover_calls(parts, frozenset(asked.offered))
+    if offered and not has_form and not any(isinstance(part, ToolCall) for part in parts):
+        parts = recover_calls(parts, frozenset(offered))
     kept: list[AnswerPart] = []
     seen: set[str] = set()
     for place, part in enumerate(parts):
         match part:
             case Text():
-                kept.append(replace(part, text=storable(part.text), label=asked.label))
+                kept.append(replace(part, text=storable(part.text), label=label))
             case ToolCall():
                 call_id, tries = storable(part.id), count()
                 while not call_id or call_id in seen:
-                    call_id = f"call_{turn[-8:]}_{asked.step}_{place}_{next(tries)}"
+                    call_id = f"call_{turn[-8:]}_{step}_{place}_{next(tries)}"
                 seen.add(call_id)
                 kept.append(replace(part, id=call_id, name=storable(part.name), arguments=storable(part.arguments)))
             case _:

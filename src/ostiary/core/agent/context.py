@@ -10,10 +10,11 @@ from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Store
 from ostiary.contracts.tool import ToolSpec
 from ostiary.core.agent.prompt import turn_note
+from ostiary.core.agent.room import answer_room
+from ostiary.core.agent.room import estimate as estimate
 from ostiary.core.agent.spotlight import spotlit
 from ostiary.core.sessions.session import Session, Turn
-
-CHARACTERS_PER_TOKEN = 3.6
+from ostiary.core.sessions.summary import is_marked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,9 @@ def build_request(
     *,
     default_thinking: str,
     facts: ModelFacts,
+    messages: Sequence[Message] | None = None,
 ) -> ModelRequest:
+    """`messages` are sent instead of the session's own, one for each."""
     started = turn.started
     thinking = started.directives.get("thinking") or session.settings.get("thinking") or default_thinking
     client = started.client_tools
@@ -63,7 +66,7 @@ def build_request(
     return ModelRequest(
         choice=choice,
         system=(prepared.prefix, note) if note else (prepared.prefix,),
-        messages=spotlit(viewable(session.messages) if not facts.sees_images else session.messages),
+        messages=_shown(session, session.messages if messages is None else messages, facts),
         tools=schemas,
         thinking=cast(ThinkingLevel, thinking if thinking in get_args(ThinkingLevel) else "off"),
         max_tokens=int(max_tokens) if max_tokens else None,
@@ -71,6 +74,14 @@ def build_request(
         session=session.name,
         blobs=blobs,
     )
+
+
+def _shown(session: Session, messages: Sequence[Message], facts: ModelFacts) -> tuple[Message, ...]:
+    seen = messages if facts.sees_images else viewable(messages)
+    if session.summary and is_marked(session.summary):
+        # It tells people's words from data by itself; marked once more, what people said would be data too.
+        return (seen[0], *spotlit(seen[1:]))
+    return spotlit(seen)
 
 
 def images_of(messages: Sequence[Message]) -> list[Image]:
@@ -122,14 +133,9 @@ async def blobs_of(messages: Sequence[Message], store: Store, *, sees_images: bo
     return blobs
 
 
-def estimate(characters: int) -> int:
-    return int(characters / CHARACTERS_PER_TOKEN) + 1
-
-
 def too_long(session: Session, facts: ModelFacts, fixed: int, history_messages: int, history_turns: int = 0) -> str:
     """Why older turns must go before this request, or nothing."""
-    room = facts.context_window - min(facts.max_tokens, facts.context_window // 4)
-    if estimate(session.characters + fixed) > room:
+    if estimate(session.characters + fixed) > answer_room(facts):
         return "The conversation is too long for the model"
     if history_messages and len(session.messages) > history_messages:
         return "history limit"

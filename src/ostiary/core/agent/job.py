@@ -10,8 +10,11 @@ import anyio
 from ostiary.contracts.events import Reset, TurnInput, TurnStarted
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.messages import Address
+from ostiary.contracts.model import Usage
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import InboxItem, MarkInbox, MarkTurn, OutboxItem
+from ostiary.core.agent.pruning import PruningRules
+from ostiary.core.agent.room import CompactionRules
 from ostiary.core.agent.tool_calls import Plan
 from ostiary.core.routing.streaming import BlockStream, Progress
 from ostiary.core.routing.typing_signs import TypingSigns
@@ -23,7 +26,8 @@ from ostiary.core.sessions.session import Session, Turn
 class RunRules:
     """`steps` bounds the model calls of one turn; `client_seconds` is how long a client may take to answer its calls.
 
-    Beyond `history_messages`, or `history_turns` of a channel, older turns are no longer sent (0: no such limit)."""
+    Beyond `history_messages` older turns are summarised, or where that is off no longer sent; beyond `history_turns` of a channel
+    they are no longer sent (0: no such limit). `context_tokens` is as much of a model's window as is used (0: all of it)."""
 
     timeout: float = 600.0
     steps: int = 64
@@ -32,6 +36,9 @@ class RunRules:
     thinking: str = "off"
     history_messages: int = 0
     history_turns: Mapping[str, int] = field(default_factory=dict)
+    context_tokens: int = 0
+    compaction: CompactionRules = field(default_factory=CompactionRules)
+    pruning: PruningRules = field(default_factory=PruningRules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +58,9 @@ class Job:
 
     `answers` is the channel's id of the message being answered, `tagged` the one that the answer names instead. `told` is what
     has left of the step under way, None as long as nobody looked. `signs` show that somebody types. `shown` is the answer being
-    written as far as it is there, `writing` its step and attempt."""
+    written as far as it is there, `writing` its step and attempt. `compactions` counts the summaries made for it, `must_compact`
+    and `must_shorten` that the model refused a request as too long. `unattended` is the step whose calls nobody is asked about.
+    `extra` is what was used besides the answers, until the next answer is recorded."""
 
     key: SessionKey
     turn: str
@@ -66,6 +75,12 @@ class Job:
     notices: list[str] = field(default_factory=list)
     plan: Plan | None = None
     trims: int = 0
+    compactions: int = 0
+    must_compact: bool = False
+    must_shorten: bool = False
+    has_flushed: bool = False
+    unattended: int = 0
+    extra: Usage = field(default_factory=Usage)
     spent: float = 0.0
     answers: str = ""
     tagged: str = ""

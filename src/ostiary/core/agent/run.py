@@ -10,21 +10,25 @@ from typing import Literal
 import anyio
 
 from ostiary.contracts.clock import Clock
+from ostiary.contracts.content import Text, Trust
 from ostiary.contracts.errors import BadInput, ContextOverflow, ModelError
 from ostiary.contracts.events import ModelAnswered, Steered, TurnStatus, TurnSuspended
-from ostiary.contracts.model import Answered, ModelCatalogue, ModelClient
+from ostiary.contracts.model import Answered, ModelCatalogue, ModelChoice, ModelClient, ModelFacts, Usage
 from ostiary.contracts.store import InboxItem, MarkInbox, MarkTurn
-from ostiary.core.agent.asking import Asked, Asking, trim
+from ostiary.core.agent.asking import Asked, Asking, fixed_of, trim
 from ostiary.core.agent.blocks import NOTHING, Blocks
-from ostiary.core.agent.context import Prompts, offered_tools
+from ostiary.core.agent.compacting import ASKED, DIRECTIVE, Compact, Compacting, Summarised
+from ostiary.core.agent.context import Prepared, Prompts, estimate, offered_tools
 from ostiary.core.agent.ending import Ending
+from ostiary.core.agent.flushing import Flush, Flushing, tool_of
 from ostiary.core.agent.job import Batch, Job, Outgoing, RunRules, begin, is_one_call
 from ostiary.core.agent.leaks import neutralised
 from ostiary.core.agent.shaping import shape_reply
 from ostiary.core.agent.tool_calls import SKIPPED, Plan, ToolCalls, failure
 from ostiary.core.policy.secrets import Guard
 from ostiary.core.routing.reply_tags import read_reply_tag
-from ostiary.core.sessions.pen import Sessions
+from ostiary.core.sessions.pen import Pen, Sessions
+from ostiary.core.sessions.session import Session, Turn, add_usage
 
 __all__ = ["Batch", "Job", "Outgoing", "RunRules", "Runner", "Verdict", "is_one_call"]
 
@@ -64,12 +68,22 @@ class Runner:
             rules=rules,
             guard=guard,
         )
+        self._compacting = Compacting(sessions=sessions, ask=self._asking.quietly, rules=rules, guard=guard)
+        self._flushing = Flushing(
+            sessions=sessions, ask=self._asking.quietly, calls=calls, clock=clock, rules=rules, keep=self._asking.kept_calls
+        )
         self._ending = Ending(sessions=sessions, blocks=blocks, approvals=calls.approvals, redact=calls.redact)
         self.end_early = self._ending.end_early
         self.approvals = calls.approvals
 
     async def run(self, job: Job) -> Verdict:
         """Until the turn ended or waits. A cancellation from outside leaves it open, to go on after a restart."""
+        verdict = await self._run(job)
+        if verdict == "ended":
+            await self._sessions.save(job.key)
+        return verdict
+
+    async def _run(self, job: Job) -> Verdict:
         began = self._clock.monotonic()
         directives, message = await self._origin(job)
         timeout = within(directives.get("timeout", ""), self._rules().timeout)
@@ -119,15 +133,42 @@ class Runner:
                 asked = await self._prepare(job)
                 if asked is None:
                     return "ended"
-                if isinstance(asked, Asked):
-                    if await self._ask(job, asked):
+                if not isinstance(asked, Plan):
+                    if await self._take(job, asked):
                         return "ended"
                     continue
                 job.plan = asked
             if await self._work(job):
                 return "waiting"
 
-    async def _prepare(self, job: Job) -> Asked | Plan | None:
+    async def _take(self, job: Job, step: Asked | Compact | Flush) -> bool:
+        """True if the turn ended with it."""
+        match step:
+            case Asked():
+                return await self._ask(job, step)
+            case Flush():
+                await self._flushing.flush(job, step)
+                return False
+            case Compact(is_asked=True):
+                await self._compacting.compact(job, step, lambda pen, turn, done: self._told(pen, job, turn, step, done))
+                return True
+            case Compact():
+                return not await self._compacting.compact(job, step)
+
+    def _told(self, pen: Pen, job: Job, turn: Turn, step: Compact, done: Summarised | None) -> None:
+        """End a turn in which a person asked for a summary, in the same unit with it."""
+        text, usage = "There is nothing to summarise yet.", Usage()
+        if done is not None:
+            before, after = estimate(done.before), estimate(done.after)
+            text = f"Summarised: {done.turns} earlier turns, ~{before:,} → ~{after:,} tokens. The journal keeps every word."
+            usage = done.usage
+        label = pen.session.label
+        said = (Text(text=text, label=label),)
+        model = str(step.choice.primary)
+        pen.add(ModelAnswered(step=turn.step + 1, parts=said, stop="stop", usage=usage, model=model, label=label), turn=turn.id)
+        self._ending.end(pen, job, turn, "completed", "")
+
+    async def _prepare(self, job: Job) -> Asked | Plan | Compact | Flush | None:
         """Commit what comes before the next step: the turn's start, intents, or the model request. None: the turn is over."""
         async with self._sessions.pen(job.key) as pen:
             if job.batch is not None:
@@ -135,13 +176,14 @@ class Runner:
             turn = pen.session.turn
             if turn is None or turn.id != job.turn:
                 return None
-            step: Asked | Plan | None
+            step: Asked | Plan | Compact | Flush | None
             try:
                 choice, facts, prepared = await self._asking.select(pen.session, turn)
                 if turn.open_calls:
-                    step = await self._calls.plan(pen, turn, offered_tools(prepared.tools, turn.started.client_tools))
+                    step = await self._plan(pen, job, turn, prepared)
                 else:
-                    step = await self._asking.request(pen, job, turn, choice, facts, prepared)
+                    step = await self._make_room(job, pen.session, turn, choice, facts, prepared)
+                    step = step or await self._asking.request(pen, job, turn, choice, facts, prepared)
             except (BadInput, ModelError) as error:
                 kind = error.kind if isinstance(error, ModelError) else "misconfigured"
                 self._ending.end(pen, job, turn, "failed", str(error), error_kind=kind, hint=error.hint)
@@ -151,13 +193,35 @@ class Runner:
             job.batch = None
             return step
 
+    async def _plan(self, pen: Pen, job: Job, turn: Turn, prepared: Prepared) -> Plan:
+        memory = tool_of(prepared)
+        if turn.step == job.unattended and memory is not None:
+            return await self._flushing.plan(pen, turn, memory)
+        return await self._calls.plan(pen, turn, offered_tools(prepared.tools, turn.started.client_tools))
+
+    async def _make_room(
+        self, job: Job, session: Session, turn: Turn, choice: ModelChoice, facts: ModelFacts, prepared: Prepared
+    ) -> Compact | Flush | None:
+        """What has to be done before the next request; None nearly always."""
+        fixed = fixed_of(prepared)
+        wish = turn.started.directives.get(DIRECTIVE, "") if turn.answer is None else ""
+        if await self._flushing.is_due(job, session, prepared, facts, fixed):
+            request = await self._asking.draft(session, turn, choice, facts, prepared)
+            return self._flushing.step(session, prepared, request, session.label.join(prepared.label))
+        if wish:
+            return Compact(choice=choice, facts=facts, is_asked=True, instructions=_words(turn) if wish == ASKED else "")
+        if job.must_compact or self._compacting.is_due(job, session, facts, fixed):
+            job.must_compact = False
+            return Compact(choice=choice, facts=facts)
+        return None
+
     async def _ask(self, job: Job, asked: Asked) -> bool:
         """One model call and its recording. True if the turn ended."""
         began = self._clock.monotonic()
         try:
             answered = await self._asking.stream(job, asked)
         except ContextOverflow as error:
-            return await self._overflow(job, error)
+            return await self._overflow(job, asked, error)
         except ModelError as error:
             await self._ending.fail(job, error)
             return True
@@ -175,7 +239,7 @@ class Runner:
                     step=asked.step,
                     parts=parts,
                     stop=answered.stop,
-                    usage=answered.usage,
+                    usage=add_usage(answered.usage, job.extra),
                     model=answered.model,
                     profile=answered.profile,
                     seconds=seconds,
@@ -183,7 +247,8 @@ class Runner:
                 ),
                 turn=turn.id,
             )
-            job.shown = ""
+            job.shown, job.extra = "", Usage()
+            pen.session.counted = (_read(answered.usage), asked.characters)
             if turn.open_calls:
                 if job.told is not None and job.told.blocks:
                     # Its beginning is out: what is left of the step must not be missing behind it.
@@ -268,7 +333,15 @@ class Runner:
             await pen.commit()
         return True
 
-    async def _overflow(self, job: Job, error: ContextOverflow) -> bool:
+    async def _overflow(self, job: Job, asked: Asked, error: ContextOverflow) -> bool:
+        """Summarise, then shorten what tools gave, then forget older turns, then give up. True if the turn ended."""
+        session = await self._sessions.get(job.key)
+        if self._compacting.can(job, session, asked.facts):
+            job.must_compact = True
+            return False
+        if not job.must_shorten and any(message.role == "tool" for message in session.messages):
+            job.must_shorten = True
+            return False
         async with self._sessions.pen(job.key) as pen:
             turn = pen.session.turn
             if turn is None:
@@ -279,6 +352,16 @@ class Runner:
                 return False
         await self._ending.fail(job, error)
         return True
+
+
+def _words(turn: Turn) -> str:
+    """What the person said, without what was fetched for it from outside."""
+    parts = (part for each in turn.started.inputs for part in each.parts)
+    return " ".join(part.text for part in parts if isinstance(part, Text) and part.label.trust is not Trust.UNTRUSTED)
+
+
+def _read(usage: Usage) -> int:
+    return usage.input + usage.cache_read + usage.cache_write
 
 
 def within(seconds: str, limit: float) -> float:

@@ -11,6 +11,7 @@ from ostiary.contracts.content import (
     Text,
     ToolMessage,
     ToolOutcome,
+    Trust,
     UserMessage,
     UserPart,
 )
@@ -26,6 +27,7 @@ from ostiary.contracts.events import (
     TurnInput,
     TurnStarted,
 )
+from ostiary.core.agent.spotlight import marks
 
 
 def relabelled(event: Event, label: Label) -> Event:
@@ -41,7 +43,12 @@ def relabelled(event: Event, label: Label) -> Event:
             return replace(event, parts=tuple(_answer_part(part, label) for part in event.parts), label=joined)
         case ToolResulted():
             return replace(event, label=event.label.join(label), images=tuple(_image(image, label) for image in event.images))
-        case Compacted() | Noted():
+        case Compacted():
+            joined = event.label.join(label)
+            # From a file, what it calls people's own words are nobody's.
+            summary = marks(event.summary, joined) if label.trust is Trust.UNTRUSTED else event.summary
+            return replace(event, label=joined, summary=summary)
+        case Noted():
             return replace(event, label=event.label.join(label))
         case Branched() | Imported():
             return replace(event, messages=relabelled_messages(event.messages, label))

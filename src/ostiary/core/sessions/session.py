@@ -117,8 +117,9 @@ class Session:
     """Apply events in order; read the attributes. Only the pen (core.sessions.pen) applies.
 
     `summary` stands for what was said before `messages[1]`; empty if nothing was summarised. `renewed` is the seq at which this
-    stretch of the conversation began: the last summary, or a new beginning. `pruned` and `counted` are not part of the fold:
-    messages as they were last sent instead of those at these places, and the tokens a model counted at so many characters."""
+    stretch of the conversation began: the last summary, or a new beginning. Not part of the fold are `pruned` (messages as they
+    were last sent instead of those at these places), `counted` (the tokens a model counted, at so many characters) and `flushed`
+    (the seq at which the model last wrote down what to remember; None: nobody looked)."""
 
     def __init__(self, key: SessionKey) -> None:
         self.key = key
@@ -146,6 +147,7 @@ class Session:
         self.answered_at = 0.0
         self.pruned: dict[int, Message] = {}
         self.counted = (0, 0)
+        self.flushed: int | None = None
 
     def apply(self, recorded: Recorded) -> None:
         self.seq = recorded.seq

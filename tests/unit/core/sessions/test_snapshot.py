@@ -7,9 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.core.engines import KEY as STORE_KEY
-from tests.unit.core.routing.inbound import quick
-from tests.unit.core.sessions.test_session import KEY, any_event, answered, journal, started, state, turns
 
 from ostiary.adapters.store.snapshots import SnapshotCodec
 from ostiary.adapters.store.sqlite import SqliteStore, open_store
@@ -21,6 +18,9 @@ from ostiary.core.sessions.pen import Sessions
 from ostiary.core.sessions.session import Session, fold
 from ostiary.core.sessions.snapshot import EVERY, SCHEMA, Frozen, freeze, thaw
 from ostiary.kit.clock import ManualClock
+from tests.unit.core.engines import KEY as STORE_KEY
+from tests.unit.core.routing.inbound import quick
+from tests.unit.core.sessions.test_session import KEY, answered, any_event, journal, started, state, turns
 
 CODEC = SnapshotCodec()
 
