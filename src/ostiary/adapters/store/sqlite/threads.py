@@ -14,6 +14,7 @@ from ostiary.contracts.errors import Busy, OstiaryError, StoreUnavailable
 T = TypeVar("T")
 
 _LONGEST_JOIN = 30.0
+_GATHERING = 0.001
 
 
 class Job:
@@ -56,6 +57,7 @@ class Threads:
         room: int = 1024,
         room_bytes: int = 64 * 1024 * 1024,
         patience: float = 5.0,
+        gathering: float = _GATHERING,
     ) -> None:
         self._hire = hire
         self._name = name
@@ -65,12 +67,14 @@ class Threads:
         self._room = room
         self._room_bytes = room_bytes
         self._patience = patience
+        self._gathering = gathering
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._guard = threading.Lock()
         self._alive: set[threading.Thread] = set()
         self._jobs = 0
         self._bytes = 0
+        self._last = 1
         self._freed: anyio.Event | None = None
         self._closed = False
 
@@ -178,9 +182,25 @@ class Threads:
                     self._alive.discard(threading.current_thread())
                     return []
         jobs = [first]
-        while len(jobs) < self._batch and (job := self._take()) is not None:
+        while len(jobs) < self._batch and (job := self._take() or self._awaited(len(jobs))) is not None:
             jobs.append(job)
+        self._last = len(jobs)
         return jobs
+
+    def _awaited(self, gathered: int) -> Job | None:
+        """Those who were answered together come back together, but the first of them wakes this thread: without a moment's
+        patience for the others, every second batch, and its wait for the disk, would be for one job alone."""
+        if gathered >= self._last:
+            return None
+        try:
+            job = self._queue.get(timeout=self._gathering)
+        except Empty:
+            # They are not coming: nobody waits for them again in this batch.
+            self._last = gathered
+            return None
+        if job is None:
+            self._queue.put(None)
+        return job
 
     def _take(self) -> Job | None:
         try:

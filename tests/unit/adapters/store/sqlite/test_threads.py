@@ -33,8 +33,20 @@ class Bench:
     def close(self) -> None:
         self.closed.set()
 
-    def threads(self, *, size: int = 1, batch: int = 100, idle: float = 30, room: int = 100, patience: float = 5) -> Threads:
-        return Threads(self.hire, name="bench", size=size, batch=batch, idle=idle, room=room, room_bytes=1000, patience=patience)
+    def threads(
+        self, *, size: int = 1, batch: int = 100, idle: float = 30, room: int = 100, patience: float = 5, gathering: float = 0.001
+    ) -> Threads:
+        return Threads(
+            self.hire,
+            name="bench",
+            size=size,
+            batch=batch,
+            idle=idle,
+            room=room,
+            room_bytes=1000,
+            patience=patience,
+            gathering=gathering,
+        )
 
 
 async def happened(event: threading.Event) -> None:
@@ -67,6 +79,54 @@ async def test_jobs_that_wait_are_taken_together() -> None:
         bench.gate.set()
     assert bench.batches == [1, 5]
     await threads.close()
+
+
+async def gathered(bench: Bench, threads: Threads, number: int) -> None:
+    """A batch of one, then one of `number`."""
+    bench.gate.clear()
+    async with anyio.create_task_group() as group:
+        group.start_soon(threads.run, answer(1))
+        await happened(bench.begun)
+        for each in range(number):
+            group.start_soon(threads.run, answer(each))
+        await anyio.wait_all_tasks_blocked()
+        bench.gate.set()
+
+
+async def test_those_who_were_answered_together_are_waited_for_together() -> None:
+    bench = Bench()
+    threads = bench.threads(gathering=5)
+    await gathered(bench, threads, 3)
+    bench.begun.clear()
+    async with anyio.create_task_group() as group:
+        group.start_soon(threads.run, answer(1))
+        group.start_soon(threads.run, answer(2))
+        await anyio.wait_all_tasks_blocked()
+        assert not bench.begun.is_set()
+        group.start_soon(threads.run, answer(3))
+    assert bench.batches == [1, 3, 3]
+    await threads.close()
+
+
+async def test_one_who_comes_back_alone_is_not_kept_waiting_for_the_others() -> None:
+    bench = Bench()
+    threads = bench.threads(gathering=0.001)
+    await gathered(bench, threads, 3)
+    assert await threads.run(answer(7)) == 7
+    assert await threads.run(answer(8)) == 8
+    assert bench.batches == [1, 3, 1, 1]
+    await threads.close()
+
+
+async def test_closing_does_not_wait_for_those_who_may_come_back() -> None:
+    bench = Bench()
+    threads = bench.threads(gathering=60)
+    await gathered(bench, threads, 3)
+    async with anyio.create_task_group() as group:
+        group.start_soon(threads.run, answer(1))
+        await anyio.wait_all_tasks_blocked()
+        group.start_soon(threads.close)
+    assert bench.batches == [1, 3, 1]
 
 
 async def test_a_caller_is_told_busy_when_no_room_comes_in_time() -> None:
