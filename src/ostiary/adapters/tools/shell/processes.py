@@ -76,6 +76,11 @@ class Run:
         return self.lease is not None and not self.released.is_set()
 
     @property
+    def may_change_files(self) -> bool:
+        """Documents, that is: what it does to scratch is nobody's to wait for."""
+        return self.is_in_directory and self.order.access == "rw"
+
+    @property
     def session(self) -> SessionKey:
         return self.order.session
 
@@ -186,13 +191,13 @@ class Processes:
         """When it returns, the documents hold what the session's commands have done so far. A command that somebody waits for
         is waited for, within bounds; one in the background is kept as far as it has come. Raises ToolError, StoreError."""
         with anyio.move_on_after(self._settled_seconds):
-            while run := next((run for run in self.of(session) if run.is_in_directory and not run.is_background), None):
+            while run := next((run for run in self.of(session) if run.may_change_files and not run.is_background), None):
                 with anyio.move_on_after(_STEP):
                     await run.released.wait()
         if run is not None:
             raise ToolError("A command of this conversation is still at work on the files; try again when it has ended.")
         for run in self.of(session):
-            if run.is_in_directory and run.lease is not None:
+            if run.may_change_files and run.lease is not None:
                 await self._workspace.keep(run.lease, at=self._clock.now())
                 # All of them are in one directory.
                 return

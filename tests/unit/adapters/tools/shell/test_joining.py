@@ -12,6 +12,7 @@ from ostiary.adapters.tools.write import Write
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import ToolError
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.workspace import Access
 from ostiary.kit.clock import ManualClock
 
 SOON = ExecRules(access="rw", background_seconds=0.01)
@@ -70,6 +71,17 @@ async def test_other_conversations_do_not_wait(tmp_path: Path) -> None:
             await anyio.wait_all_tasks_blocked()
         other = house.context(SessionKey("main", "other"))
         assert (await Read(house.files).call({"path": "a.md"}, other)).text == "one"
+        house.sandbox.processes[0].told.set()
+
+
+@pytest.mark.parametrize("access", ["none", "ro"])
+async def test_nobody_waits_for_a_command_that_cannot_change_files(tmp_path: Path, access: Access) -> None:
+    rules = ExecRules(access=access, background_seconds=0)
+    async with open_house(tmp_path, writes_then_waits, rules=rules) as house, anyio.create_task_group() as group:
+        group.start_soon(house.exec.call, {"command": "x"}, house.context())
+        while not house.sandbox.processes:
+            await anyio.wait_all_tasks_blocked()
+        assert await read(house, "a.md") == "one"
         house.sandbox.processes[0].told.set()
 
 
