@@ -1,7 +1,6 @@
 """Classic BPF as seccomp reads it: a few instructions, assembled into the kernel's bytes.
 
-A filter is a list of blocks. Each block is for one system call number and ends in a verdict on every path, so that the number is
-still in the accumulator when the next block looks at it.
+A filter is a list of blocks. Each block is for one system call number and ends in a verdict on every path.
 """
 
 import struct
@@ -69,7 +68,26 @@ def program(architecture: int, blocks: Iterable[tuple[int, Block]], *, newest: i
     if foreign_bit:
         made += [Instruction(_JUMP_AT_LEAST, 0, 1, foreign_bit), *give(KILL)]
     made += [Instruction(_JUMP_GREATER, 0, 1, newest), *give(unknown)]
-    for number, block in blocks:
-        made += [Instruction(_JUMP_EQUAL, 0, len(block), number), *block]
-    made += give(ALLOW)
+    made += _search(_spans(blocks))
     return b"".join(struct.pack("=HBBI", *each) for each in made)
+
+
+def _spans(blocks: Iterable[tuple[int, Block]]) -> Sequence[tuple[int, Block]]:
+    """Which block holds from which number on; what has none is allowed."""
+    found: list[tuple[int, Block]] = [(0, give(ALLOW))]
+    for number, block in sorted(blocks):
+        if found[-1][0] == number:
+            found.pop()
+        if not found or found[-1][1] != block:
+            found.append((number, block))
+        found.append((number + 1, give(ALLOW)))
+    return found
+
+
+def _search(spans: Sequence[tuple[int, Block]]) -> Block:
+    """By halves: when a filter is set, the kernel walks through it once for every number there is."""
+    if len(spans) == 1:
+        return spans[0][1]
+    half = len(spans) // 2
+    lower, upper = _search(spans[:half]), _search(spans[half:])
+    return (Instruction(_JUMP_AT_LEAST, len(lower), 0, spans[half][0]), *lower, *upper)
