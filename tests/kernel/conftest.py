@@ -1,4 +1,4 @@
-"""The real sandbox, both ways a command can take through it, and a workspace with a secret beside it."""
+"""The real sandbox, all ways a command can take through it, and a workspace with a secret beside it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +10,10 @@ from ostiary.adapters.sandbox.bubblewrap import Bubblewrap
 from tests.kernel.fence import SECRET, Fence
 
 
-@pytest.fixture(scope="session", params=["served", "plain"])
+@pytest.fixture(scope="session", params=["served", "alone", "plain"])
 def sandbox(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bubblewrap]:
-    made = Bubblewrap(state=tmp_path_factory.mktemp("state") / "sandbox", native=request.param == "served")
+    state = tmp_path_factory.mktemp("state") / "sandbox"
+    made = Bubblewrap(state=state, fork_server=request.param == "served", native=request.param != "plain")
     yield made
     anyio.run(made.aclose)
 

@@ -65,8 +65,7 @@ class Bubblewrap:
 
     def _forget(self, machine: Machine) -> None:
         self._servers.close()
-        if machine.groups is not None:
-            machine.groups.close()
+        machine.close()
 
     @asynccontextmanager
     async def _start(self, command: Command, profile: SandboxProfile) -> AsyncIterator[Process]:
@@ -115,7 +114,7 @@ class Bubblewrap:
         with ExitStack() as held:
             sources = view.open_sources(profile, held)
             hand_over(machine, sources, profile)
-            if machine.program is None:
+            if machine.fence is None:
                 tree = await start_cold(machine, sources, order)
             else:
                 server, tree = await self._through_server(machine, sources, order)

@@ -67,18 +67,18 @@ async def start_cold(machine: Machine, sources: Sequence[Source], order: Order) 
     """Held back until its limits are in place. Raises SandboxUnavailable, ToolError."""
     command, profile, environment = order.command, order.profile, order.environment
     with ExitStack() as held:
-        line = machines.line(machine, sources, profile, environment["HOME"], held)
+        line = machines.line(machine, sources, profile, environment["HOME"])
         go_far, go = os.pipe()
         for fd in (go_far, go):
             held.callback(os.close, fd)
         seccomp = data_file(machine.filter, held)
-        words = [*line.options, "--ro-bind", "/proc/sys", "/proc/sys", "--remount-ro", "/", "--chdir", profile.workdir]
+        words = [*line.options, "--chdir", profile.workdir]
         words += ["--seccomp", str(seccomp), "--block-fd", str(go_far)]
         words += [word for name, value in environment.items() for word in ("--setenv", name, value)]
         argv = [*_before(command, profile), *command.argv]
         ends = open_ends(command, held, interactive=order.interactive, terminal=pty.openpty if command.pty else None)
-        fds = (*line.fds, seccomp, go_far)
-        launched = launch(line.starter, words, argv, fds=fds, user=line.user, stdin=ends.near_in, stdout=ends.near_out)
+        fds = (seccomp, go_far)
+        launched = launch(line.starter, words, argv, fds=fds, stdin=ends.near_in, stdout=ends.near_out)
         group = machine.groups.make(profile.limits) if machine.groups else None
         made = ColdTree(launched, ends, group)
         try:

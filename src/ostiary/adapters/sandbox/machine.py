@@ -4,13 +4,13 @@ import os
 import shutil
 import stat
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from ostiary.adapters.sandbox import view
 from ostiary.adapters.sandbox.cgroups import Groups, open_groups
+from ostiary.adapters.sandbox.etc import Etc
 from ostiary.adapters.sandbox.instructions import missing
-from ostiary.adapters.sandbox.launch import data_file
+from ostiary.adapters.sandbox.launch import sealed
 from ostiary.adapters.sandbox.native import server_program
 from ostiary.adapters.sandbox.ownership import give, lend, unprivileged_user
 from ostiary.adapters.sandbox.seccomp import filter_for
@@ -19,13 +19,15 @@ from ostiary.contracts.errors import SandboxUnavailable, ToolError
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.sandbox import SandboxProfile
 
-# Exists everywhere and is nobody's; what is put over it is seen by one bubblewrap alone.
-_MEETING_PLACE = "/mnt"
-_MEET = f"""set -e
-mount -t tmpfs -o mode=0755,nosuid,nodev ostiary {_MEETING_PLACE}
+# Exist everywhere and are nobody's; what is put over one of them is seen by one bubblewrap alone.
+_MEETING_PLACES = ("/mnt", "/media", "/srv")
+_MEET = """set -e
+place=$1
+shift
+mount -t tmpfs -o mode=0755,nosuid,nodev ostiary "$place"
 number=0
 while [ "$1" != -- ]; do
-    name={_MEETING_PLACE}/$number
+    name=$place/$number
     if [ -d "$1" ]; then mkdir "$name"; else : > "$name"; fi
     mount --bind "$1" "$name"
     number=$((number + 1))
@@ -37,27 +39,42 @@ exec "$@"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """Our own program: where it lies, and itself and the filter as descriptors that nobody can change."""
+
+    path: Path
+    program: int
+    filter: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """`user` is whom bubblewrap runs as, None for ourselves. `program` is the fork server, None where it could not be made.
-    `system` are the arguments that show the operating system, `files` what of it is copied."""
+    """`user` is whom bubblewrap runs as, None for ourselves. `fence` is None where it could not be made. `system` are the
+    arguments that show the operating system, `etc` its settings as commands see them."""
 
     bubblewrap: str
     user: int | None
     groups: Groups | None
-    program: Path | None
+    fence: Fence | None
     filter: bytes
     system: tuple[str, ...]
-    files: Mapping[str, bytes]
+    etc: Etc
+
+    def close(self) -> None:
+        self.etc.close()
+        if self.groups is not None:
+            self.groups.close()
+        if self.fence is not None:
+            os.close(self.fence.program)
+            os.close(self.fence.filter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A command line without its command: `starter` is started as `user`, `options` are bubblewrap's, `fds` what they name."""
+    """A command line without its command: `starter` becomes bubblewrap, `options` are bubblewrap's."""
 
     starter: tuple[str, ...]
-    user: int | None
     options: tuple[str, ...]
-    fds: tuple[int, ...]
 
 
 def examine(state: Path, *, native: bool) -> Machine:
@@ -66,15 +83,31 @@ def examine(state: Path, *, native: bool) -> Machine:
     if bubblewrap is None:
         raise missing()
     groups = open_groups()
+    rules = filter_for(memory_is_counted=groups is not None)
+    etc = Etc(state)
+    # Here and now, in a thread: this is where nearly every command is at home.
+    etc.directory("/workspace")
     return Machine(
         bubblewrap=bubblewrap,
         user=unprivileged_user(),
         groups=groups,
-        program=server_program(state) if native else None,
-        filter=filter_for(memory_is_counted=groups is not None),
+        fence=_fence(state, rules) if native else None,
+        filter=rules,
         system=tuple(view.system()),
-        files=view.system_files(),
+        etc=etc,
     )
+
+
+def _fence(state: Path, rules: bytes) -> Fence | None:
+    path = server_program(state)
+    if path is None:
+        return None
+    try:
+        program = sealed(path.read_bytes())
+    except OSError:
+        # A system may forbid programs that lie nowhere.
+        return None
+    return Fence(path=path, program=program, filter=sealed(rules))
 
 
 def hand_over(machine: Machine, sources: Sequence[Source], profile: SandboxProfile) -> None:
@@ -88,63 +121,55 @@ def hand_over(machine: Machine, sources: Sequence[Source], profile: SandboxProfi
         os.chown(profile.proxy_socket, machine.user, machine.user, follow_symlinks=False)
 
 
-def line(machine: Machine, sources: Sequence[Source], profile: SandboxProfile, home: str, held: ExitStack) -> Line:
-    """What all commands with this view have in common. Raises ToolError, SandboxUnavailable."""
-    wanted = [source.mount.source for source in sources]
+def line(machine: Machine, sources: Sequence[Source], profile: SandboxProfile, home: str, *, is_shared: bool = False) -> Line:
+    """What all commands with this view have in common. With `is_shared` what belongs to each run alone is left to the run.
+
+    Raises ToolError, SandboxUnavailable."""
+    etc = machine.etc.directory(home)
+    wanted = [etc, *(source.mount.source for source in sources)]
     if profile.network == "proxy":
         check_socket(profile.proxy_socket)
         wanted.append(profile.proxy_socket)
-    starter, user, reached = _reach(machine, wanted)
-    words = [*view.fences(), *machine.system, "--proc", "/proc", *view.kernel_places(profile.limits.temporary_bytes)]
-    fds = []
-    for target, content in {**machine.files, **view.own_files(home)}.items():
-        fds.append(data_file(content, held))
-        words += ["--perms", "0444", "--file", str(fds[-1]), target]
+    starter, reached = _reach(machine, wanted)
+    words = [*view.fences(), *machine.system, "--ro-bind", reached[etc], "/etc", "--proc", "/proc"]
+    words += view.shared_places() if is_shared else view.own_places(profile.limits.temporary_bytes)
     words += view.mounts(sources, reached)
     if profile.network == "proxy":
         words += ["--ro-bind", reached[profile.proxy_socket], view.PROXY_SOCKET]
-    return Line(starter=starter, user=user, options=tuple(words), fds=tuple(fds))
+    words += ["--remount-ro", "/"]
+    return Line(starter=starter, options=tuple(words))
 
 
-def _reach(machine: Machine, wanted: Sequence[str]) -> tuple[tuple[str, ...], int | None, Mapping[str, str]]:
+def _reach(machine: Machine, wanted: Sequence[str]) -> tuple[tuple[str, ...], Mapping[str, str]]:
     """How to start bubblewrap so that it finds what is wanted, and under which names.
 
-    Root's own directories are closed to the user bubblewrap runs as. Then root first makes a mount namespace in which they can be
+    Root's own directories are closed to the user bubblewrap runs as. So root first makes a mount namespace in which they can be
     reached by other names, and becomes that user in there."""
-    same = {path: path for path in wanted}
     if machine.user is None:
-        return (machine.bubblewrap,), None, same
-    is_open = all(_is_open(path, machine.user) for path in wanted)
-    names = same if is_open else {path: f"{_MEETING_PLACE}/{number}" for number, path in enumerate(wanted)}
-    if machine.program is not None:
-        hidden = () if is_open else wanted
-        return (str(machine.program), "enter", str(machine.user), *hidden, "--", machine.bubblewrap), None, names
-    become = _becoming(machine.user)
-    if is_open:
-        # Without that program we change ourselves: the same, but the whole gateway must be copied first.
-        return ((*become, machine.bubblewrap), None, same) if become else ((machine.bubblewrap,), machine.user, same)
-    unshare = shutil.which("unshare")
-    if unshare is None or not become:
+        return (machine.bubblewrap,), {path: path for path in wanted}
+    place = _meeting_place(wanted)
+    names = {path: f"{place}/{number}" for number, path in enumerate(wanted)}
+    if machine.fence is not None:
+        return (str(machine.fence.path), "enter", str(machine.user), place, *wanted, "--", machine.bubblewrap), names
+    unshare, setpriv = shutil.which("unshare"), shutil.which("setpriv")
+    if unshare is None or setpriv is None:
         raise SandboxUnavailable(
-            "The workspace lies where only root may go.", hint="Install util-linux, or start the gateway as an ordinary user."
+            "Commands are not run: unshare or setpriv is missing.",
+            hint="Install util-linux or a C compiler, or start the gateway as an ordinary user.",
         )
     # Each of these becomes the next: were there a process between us and bubblewrap, it would not end with us.
-    meet = (unshare, "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _MEET, "sh", *wanted, "--")
-    return (*meet, *become, machine.bubblewrap), None, names
+    meet = (unshare, "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _MEET, "sh", place, *wanted, "--")
+    become = (setpriv, "--reuid", str(machine.user), "--regid", str(machine.user), "--clear-groups", "--inh-caps=-all", "--")
+    return (*meet, *become, machine.bubblewrap), names
 
 
-def _becoming(user: int) -> tuple[str, ...]:
-    """What runs the rest as that user; nothing where there is no such program."""
-    program = shutil.which("setpriv")
-    if program is None:
-        return ()
-    return (program, "--reuid", str(user), "--regid", str(user), "--clear-groups", "--inh-caps=-all", "--")
-
-
-def _is_open(path: str, user: int) -> bool:
-    """Whether everybody, or this user, may pass through every directory above."""
-    facts = [os.stat(parent) for parent in PurePosixPath(path).parents]
-    return all(found.st_mode & 0o001 or (found.st_uid == user and found.st_mode & 0o100) for found in facts)
+def _meeting_place(wanted: Sequence[str]) -> str:
+    """One that covers nothing of what is wanted."""
+    real = [os.path.realpath(path) + "/" for path in wanted]
+    for place in _MEETING_PLACES:
+        if os.path.isdir(place) and not any(path.startswith(place + "/") for path in real):
+            return place
+    raise SandboxUnavailable(f"The workspace lies below all of {', '.join(_MEETING_PLACES)}.", hint="Move it to another place.")
 
 
 def check_socket(path: str) -> None:

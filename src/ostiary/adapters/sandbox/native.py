@@ -11,7 +11,9 @@ from pathlib import Path
 
 _SOURCES = ("server.c", "run.c", "forward.c", "enter.c")
 _HEADERS = ("fence.h",)
-_FLAGS = ("-O2", "-std=gnu11", "-fstack-protector-strong", "-D_FORTIFY_SOURCE=2", "-fPIE", "-pie", "-Wl,-z,relro,-z,now")
+_FLAGS = ("-O2", "-std=gnu11", "-fstack-protector-strong", "-D_FORTIFY_SOURCE=2", "-fPIE", "-s", "-Wl,-z,relro,-z,now")
+# A program that brings its library along starts sooner; not every machine has the library in that form.
+_KINDS = ("-static-pie", "-pie")
 _SECONDS = 60
 
 
@@ -27,13 +29,15 @@ def server_program(state: Path) -> Path | None:
         return None
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _compile(compiler, texts, program)
+        for kind in _KINDS:
+            if _compile(compiler, kind, texts, program):
+                break
     except (OSError, subprocess.SubprocessError):
         return None
     return program if _is_ours(program) else None
 
 
-def _compile(compiler: str, texts: dict[str, bytes], program: Path) -> None:
+def _compile(compiler: str, kind: str, texts: dict[str, bytes], program: Path) -> bool:
     folder = program.parent / f".build-{os.getpid()}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
@@ -41,14 +45,17 @@ def _compile(compiler: str, texts: dict[str, bytes], program: Path) -> None:
         for name, text in texts.items():
             (folder / name).write_bytes(text)
         made = folder / "fence"
-        command = [compiler, *_FLAGS, "-o", str(made), *_SOURCES]
+        command = [compiler, *_FLAGS, kind, "-o", str(made), *_SOURCES]
         environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TMPDIR": str(folder)}
-        subprocess.run(
-            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=True
+        done = subprocess.run(
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
         )
+        if done.returncode != 0:
+            return False
         made.chmod(0o555)
         # In one step, so that a gateway starting beside us never sees half of it.
         made.replace(program)
+        return True
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

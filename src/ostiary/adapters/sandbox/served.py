@@ -2,13 +2,15 @@
 
 Runs of one server share its mounts, its network namespace (a loopback, and the way to the proxy) and its control group.
 Each has its own processes, /proc, /tmp, /dev/shm, terminals and System V memory, and ends whole before it is reported as ended.
+The same program takes one command alone, and then the whole sandbox is that run's.
 """
 
 import os
+import signal
 import socket
 import struct
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 import anyio
@@ -23,6 +25,7 @@ from ostiary.adapters.sandbox.order import Order
 from ostiary.adapters.sandbox.proc import tree
 from ostiary.adapters.sandbox.running import NeverBegan
 from ostiary.adapters.sandbox.view import PROXY_SOCKET, Source
+from ostiary.adapters.sandbox.waits import readable
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
 from ostiary.contracts.sandbox import SandboxLimits, SandboxProfile
 
@@ -30,9 +33,10 @@ _MAGIC = 0x4F535432
 _PTY = 1
 _SECONDS = 10.0
 _MOST_WORDS = 4096
-_PROGRAM = "/run/ostiary/fence"
 # To make each run's namespaces and mounts; given up by the run before it hears of a command.
-_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SETPCAP")
+_CAPABILITIES = ("--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP")
+# What was said, who said it as the host counts, and descriptors.
+Message = tuple[bytes, int, list[int]]
 
 
 class ServerGone(Exception):
@@ -40,12 +44,19 @@ class ServerGone(Exception):
 
 
 class ServedTree:
+    """`root` is the first process of the run's pid namespace, which the kernel lets end only after all others there."""
+
     def __init__(self, status: socket.socket, ends: Ends, root: int) -> None:
         self._status = status
         self.ends = ends
         self._root = root
-        self._how: tuple[int | None, int | None] | None = None
-        self._trouble = ""
+        try:
+            self._root_fd = os.pidfd_open(root)
+        except ProcessLookupError:
+            # It has ended, and was even reaped.
+            self._root_fd = -1
+        self.how: tuple[int | None, int | None] | None = None
+        self.trouble = ""
         self.settle: Callable[[], bool] | None = None
 
     @property
@@ -53,38 +64,39 @@ class ServedTree:
         return self._root
 
     async def gone(self) -> tuple[int | None, int | None]:
-        while data := (await _receive(self._status))[0]:
-            self._note(data)
-        if self._trouble:
-            raise NeverBegan(self._trouble)
+        if self._root_fd >= 0:
+            await readable(self._root_fd)
+        with suppress(BlockingIOError):
+            while data := _take(self._status)[0]:
+                self.note(data)
+        if self.trouble:
+            raise NeverBegan(self.trouble)
         # Its first process was killed with everything else: by us, or for want of memory.
-        return (None, 9) if self._how is None else self._how
+        return (None, signal.SIGKILL) if self.how is None else self.how
 
-    def _note(self, data: bytes) -> None:
+    def note(self, data: bytes) -> None:
         if data[:1] == b"X":
-            self._how = (None, data[2]) if data[1] else (data[2], None)
+            self.how = (None, data[2]) if data[1] else (data[2], None)
         elif data[:1] == b"E":
-            self._trouble = data[2:].decode(errors="replace")
+            self.trouble = data[2:].decode(errors="replace")
 
     def terminate(self) -> None:
-        self._say(b"T")
+        try:
+            self._status.send(b"T")
+        except OSError:
+            return
 
     def kill(self) -> None:
-        """The run's first process ends when it can hear us no more, and everything with it."""
-        try:
-            self._status.shutdown(socket.SHUT_WR)
-        except OSError:
-            return
-
-    def _say(self, word: bytes) -> None:
-        try:
-            self._status.send(word)
-        except OSError:
-            return
+        """With its first process everything ends."""
+        if self._root_fd >= 0:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._root_fd, signal.SIGKILL)
 
     def close(self) -> None:
         self._status.close()
         self.ends.close()
+        if self._root_fd >= 0:
+            os.close(self._root_fd)
 
 
 class Server:
@@ -181,24 +193,22 @@ def start_server(
     """It takes requests at once and answers when it is ready. With no `idle_seconds` it is for one run.
 
     Raises SandboxUnavailable, ToolError."""
-    assert machine.program is not None
+    assert machine.fence is not None
+    program, rules = machine.fence.program, machine.fence.filter
+    line = machines.line(machine, sources, profile, home, is_shared=idle_seconds > 0)
     with ExitStack() as held:
-        line = machines.line(machine, sources, profile, home, held)
         control, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         held.callback(far.close)
         control.setblocking(False)
-        program = os.open(machine.program, os.O_RDONLY | os.O_CLOEXEC)
-        held.callback(os.close, program)
-        seccomp, errors = data_file(machine.filter, held), os.memfd_create("errors", os.MFD_CLOEXEC)
+        errors = os.memfd_create("errors", os.MFD_CLOEXEC)
         null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         held.callback(os.close, null)
-        words = [*line.options, "--perms", "0555", "--ro-bind-data", str(program), _PROGRAM, "--remount-ro", "/", "--as-pid-1"]
-        words += [word for name in _CAPABILITIES for word in ("--cap-add", name)]
-        argv = [_PROGRAM, str(far.fileno()), str(seccomp), str(int(idle_seconds * 1000)), str(profile.limits.temporary_bytes)]
+        words = [*line.options, "--as-pid-1", *(_CAPABILITIES if idle_seconds else ())]
+        fds = (program, far.fileno(), rules)
+        argv = [f"/proc/self/fd/{program}", *map(str, fds), str(int(idle_seconds * 1000)), str(profile.limits.temporary_bytes)]
         argv += [PROXY_SOCKET] if profile.network == "proxy" else []
-        fds = (*line.fds, far.fileno(), program, seccomp)
         try:
-            launched = launch(line.starter, words, argv, fds=fds, user=line.user, stdin=null, stdout=errors)
+            launched = launch(line.starter, words, argv, fds=fds, stdin=null, stdout=errors)
         except BaseException:
             control.close()
             os.close(errors)
@@ -213,10 +223,10 @@ async def _begun(status: socket.socket, ends: Ends, *, pty: bool) -> ServedTree 
         if not word:
             return None
         made = ServedTree(status, ends, root)
-        made._note(word)
+        made.note(word)
         if pty and word == b"R":
             word, _, fds = await _receive(status)
-            made._note(word)
+            made.note(word)
             if fds:
                 os.close(ends.reader)
                 if ends.writer is not None:
@@ -226,24 +236,28 @@ async def _begun(status: socket.socket, ends: Ends, *, pty: bool) -> ServedTree 
     raise SandboxUnavailable("The fork server does not answer.")
 
 
-async def _receive(source: socket.socket) -> tuple[bytes, int, list[int]]:
-    """A message, who sent it as the host counts, and descriptors; an empty one at the end."""
+async def _receive(source: socket.socket) -> Message:
     while True:
         try:
-            data, extra, _, _ = source.recvmsg(256, 256, socket.MSG_CMSG_CLOEXEC)
+            return _take(source)
         except BlockingIOError:
-            await anyio.wait_readable(source)
-            continue
-        except ConnectionError:
-            return b"", 0, []
-        sender = 0
-        fds: list[int] = []
-        for level, kind, content in extra:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
-                sender = struct.unpack("3i", content)[0]
-            elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                fds += struct.unpack(f"{len(content) // 4}i", content)
-        return data, sender, fds
+            await readable(source.fileno())
+
+
+def _take(source: socket.socket) -> Message:
+    """What has come, empty at the end. Raises BlockingIOError if there is nothing yet."""
+    try:
+        data, extra, _, _ = source.recvmsg(256, 256, socket.MSG_CMSG_CLOEXEC)
+    except ConnectionError:
+        return b"", 0, []
+    sender = 0
+    fds: list[int] = []
+    for level, kind, content in extra:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+            sender = struct.unpack("3i", content)[0]
+        elif level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds += struct.unpack(f"{len(content) // 4}i", content)
+    return data, sender, fds
 
 
 def _request(order: Order) -> bytes:

@@ -13,17 +13,11 @@ from ostiary.contracts.sandbox import Mount, SandboxProfile
 PROXY_SOCKET = "/run/ostiary/proxy.sock"
 UID = 65534
 
-# Nothing in these names a person, a host or a secret. Files are copied: a mount for each would take longer than all the rest.
-_ETC_FILES = ("ld.so.cache", "nsswitch.conf", "localtime", "mime.types", "protocols", "services", "ssl/openssl.cnf")
-_ETC_FOLDERS = ("alternatives", "ssl/certs", "ca-certificates", "pki/tls/certs", "pki/ca-trust/extracted", "fonts")
-_LARGEST_COPY = 1024**2
 _TOP = ("bin", "sbin", "lib", "lib64", "lib32", "libx32")
 # All there is at the top, besides mounts.
 PLACES = ("/dev", "/etc", "/nix", "/proc", "/run", "/tmp", "/usr", "/var", *(f"/{name}" for name in _TOP))  # noqa: S108
 _OWN = ("/proc", "/dev", "/usr", "/etc", "/sys", "/run", "/var", "/bin", "/sbin", "/lib", "/lib64", "/tmp")  # noqa: S108
-_PASSWD = f"root:x:0:0:root:/nonexistent:/bin/false\nsandbox:x:{UID}:{UID}:sandbox:{{home}}:/bin/sh\n"
-_GROUP = f"root:x:0:\nsandbox:x:{UID}:\n"
-_HOSTS = "127.0.0.1 localhost sandbox\n::1 localhost\n"
+_VAR = ("--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,27 +67,19 @@ def system(root: Path = Path("/")) -> Iterator[str]:
             yield from ("--ro-bind", str(path), f"/{name}")
     if (root / "nix/store").is_dir():
         yield from ("--ro-bind", str(root / "nix/store"), "/nix/store")
-    for name in _ETC_FOLDERS:
-        if (root / "etc" / name).is_dir():
-            yield from ("--ro-bind", str(root / "etc" / name), f"/etc/{name}")
 
 
-def system_files(root: Path = Path("/")) -> dict[str, bytes]:
-    """Small files of the system that programs look for, by where they look."""
-    found = {f"/etc/{name}": root / "etc" / name for name in _ETC_FILES}
-    return {name: path.read_bytes() for name, path in found.items() if path.is_file() and path.stat().st_size <= _LARGEST_COPY}
-
-
-def own_files(home: str) -> dict[str, bytes]:
-    """The same, made up."""
-    return {"/etc/passwd": _PASSWD.format(home=home).encode(), "/etc/group": _GROUP.encode(), "/etc/hosts": _HOSTS.encode()}
-
-
-def kernel_places(temporary_bytes: int) -> Iterator[str]:
-    """Devices that every program expects and bounded room for temporary files; else nothing can be written."""
+def own_places(temporary_bytes: int) -> Iterator[str]:
+    """Devices that every program expects, bounded room for temporary files, and the kernel's settings to look at; else nothing
+    can be written."""
     size = ("--size", str(temporary_bytes), "--perms", "1777", "--tmpfs")
     yield from ("--dev", "/dev", *size, "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
-    yield from (*size, "/tmp", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108
+    yield from (*size, "/tmp", *_VAR, "--ro-bind", "/proc/sys", "/proc/sys")  # noqa: S108
+
+
+def shared_places() -> Iterator[str]:
+    """The same for a fork server: its runs put their own over these, and it has no use for any."""
+    yield from ("--dev", "/dev", "--remount-ro", "/dev", "--dir", "/tmp", *_VAR)  # noqa: S108
 
 
 def mounts(sources: Sequence[Source], reached: Mapping[str, str]) -> Iterator[str]:

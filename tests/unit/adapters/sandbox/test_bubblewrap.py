@@ -117,7 +117,7 @@ async def test_without_a_compiler_commands_run_all_the_same(tools: Path, tmp_pat
 
 
 @pytest.mark.parametrize("native", [True, False])
-async def test_a_workspace_everybody_can_reach_needs_no_other_name(native: bool, open_place: Path, tmp_path: Path) -> None:
+async def test_a_workspace_everybody_can_reach_is_used(native: bool, open_place: Path, tmp_path: Path) -> None:
     async with aclosing(Bubblewrap(state=tmp_path / "state", native=native)) as sandbox:
         done = await sandbox.run(Command(argv=("/bin/sh", "-c", "echo x > made; id -u")), profile(open_place))
     assert done.output == b"65534\n"

@@ -1,7 +1,7 @@
 /* For a gateway that is root: become somebody else and then another program, in one step.
  *
- * Root's own directories are closed to that user. Those it is to mount are first given other names, below /mnt, in a mount namespace
- * that only this process and what it becomes can see. */
+ * Root's own directories are closed to that user. Those it is to mount are first given other names, below another place, in a mount
+ * namespace that only this process and what it becomes can see. */
 #define _GNU_SOURCE
 #include "fence.h"
 
@@ -22,11 +22,11 @@ static noreturn void stop(const char *what)
     _exit(126);
 }
 
-static void give_name(const char *path, int number)
+static void give_name(const char *path, const char *place, int number)
 {
-    char name[32];
+    char name[64];
     struct stat facts;
-    snprintf(name, sizeof name, "/mnt/%d", number);
+    snprintf(name, sizeof name, "%s/%d", place, number);
     if (stat(path, &facts) < 0)
         stop(path);
     if (S_ISDIR(facts.st_mode) ? mkdir(name, 0755) < 0 : close(open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0644)) < 0)
@@ -35,24 +35,25 @@ static void give_name(const char *path, int number)
         stop(path);
 }
 
-/* enter UID [PATH...] -- PROGRAM WORD... */
+/* enter UID PLACE PATH... -- PROGRAM WORD... */
 noreturn void enter(char **words)
 {
     char *end = NULL;
     unsigned long uid = words[0] ? strtoul(words[0], &end, 10) : 0;
     /* Zero would be root, and so would anything that is no number. */
     errno = EINVAL;
-    if (!end || *end || uid < 1 || uid > 0x7fffffff)
+    if (!end || *end || uid < 1 || uid > 0x7fffffff || !words[1])
         stop("user");
-    words++;
-    if (*words && strcmp(*words, "--") != 0) {
-        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-            stop("mount namespace");
-        if (mount("ostiary", "/mnt", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0)
-            stop("/mnt");
-    }
+    const char *place = words[1];
+    words += 2;
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        stop("mount namespace");
+    if (mount("ostiary", place, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0)
+        stop(place);
+    /* bubblewrap reads the list of all mounts once for each that it makes, and half of them are below here. */
+    (void)umount2("/sys", MNT_DETACH);
     for (int number = 0; *words && strcmp(*words, "--") != 0; words++)
-        give_name(*words, number++);
+        give_name(*words, place, number++);
     if (!*words || !words[1])
         stop("program");
     if (setgroups(0, NULL) < 0 || setresgid((gid_t)uid, (gid_t)uid, (gid_t)uid) < 0 || setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) < 0)

@@ -8,7 +8,7 @@ struct request {
     uint32_t magic, flags, words, variables;
     uint64_t processes, file_bytes, open_files, address_bytes, cpu_seconds;
 };
-enum { MAGIC = 0x4f535432, PTY = 1, WAIT = 2 };
+enum { MAGIC = 0x4f535432, PTY = 1 };
 
 enum { REQUEST_FDS = 4 };
 
@@ -17,9 +17,13 @@ struct filter {
     unsigned length;
 };
 
-/* The inside of one run: its view is put in place, a request is awaited on `control` and told to `server`, the command runs, and
- * all of it ends together. */
+/* The inside of one run, as the first process of its pid namespace: a request is awaited on `control`, the command runs, and all of it
+ * ends together. With a `server` its own part of the view is put in place first, and the server is given the view to keep; without
+ * one (-1) the sandbox is for this run alone and its view is there. */
 noreturn void run(int control, int server, const struct filter *filter, const char *temporary_bytes);
+
+/* A descriptor that can be read when a child has ended, or -1. Such signals are blocked from then on. */
+int child_events(void);
 
 /* Become another user and then another program; the words after "enter". */
 noreturn void enter(char **words);

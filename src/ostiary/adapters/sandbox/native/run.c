@@ -101,8 +101,8 @@ const char *drop_capabilities(void)
 {
     struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, 0 };
     struct __user_cap_data_struct none[2] = { { 0, 0, 0 }, { 0, 0, 0 } };
-    for (int each = 0; prctl(PR_CAPBSET_READ, each, 0, 0, 0) >= 0; each++)
-        if (prctl(PR_CAPBSET_DROP, each, 0, 0, 0) < 0)
+    for (int each = 0, has; (has = prctl(PR_CAPBSET_READ, each, 0, 0, 0)) >= 0; each++)
+        if (has && prctl(PR_CAPBSET_DROP, each, 0, 0, 0) < 0)
             return "capabilities";
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     if (syscall(SYS_capset, &head, none) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -216,42 +216,46 @@ static void watch(int status, int events, pid_t command)
     }
 }
 
+int child_events(void)
+{
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
+    return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
 noreturn void run(int control, int server, const struct filter *filter, const char *temporary_bytes)
 {
     static struct command command;
     int fds[REQUEST_FDS];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const char *missing = make_view(temporary_bytes);
-    int view = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    const char *missing = server < 0 ? NULL : make_view(temporary_bytes);
+    int view = server < 0 ? -1 : open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
     missing = missing ? missing : drop_capabilities();
     missing = missing ? missing : set_filter(filter);
     int why = errno;
     prctl(PR_SET_DUMPABLE, 0);
+    int events = child_events();
     if (!receive(control, fds, REQUEST_FDS))
         _exit(0);
-    if (!pass_on(server, "", (int[]){ fds[0], view }, 2))
-        _exit(1);
     close(control);
-    close(server);
-    close(view);
+    if (server >= 0) {
+        if (!pass_on(server, "", &view, 1))
+            _exit(1);
+        close(server);
+        close(view);
+    }
     int status = fds[0];
     errno = why;
     if (missing)
         fail(status, missing);
-    parse(status, fds[1], &command);
-    sigset_t child;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, NULL);
-    int events = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     if (events < 0)
         fail(status, "signals");
-    /* The host learns from this message which process we are, and may put us into a control group before anything runs. */
-    char word = 0;
+    parse(status, fds[1], &command);
+    /* The host learns from this message which process we are. */
     if (send(status, "R", 1, MSG_NOSIGNAL) != 1)
         _exit(1);
-    if (command.head->flags & WAIT && (recv(status, &word, 1, 0) != 1 || word != 'G'))
-        _exit(0);
     if (command.head->flags & PTY) {
         close(fds[2]);
         close(fds[3]);

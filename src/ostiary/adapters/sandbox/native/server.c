@@ -1,9 +1,10 @@
 /* The fork server: it stays inside a sandbox that bubblewrap made and keeps runs ready, each in namespaces of its own.
  *
  * It parses nothing that a command wrote. A run that is ready takes the next message of the control socket, which carries four
- * descriptors: the status socket, the request, standard input, standard output. It gives a copy of the status socket to the server,
- * which closes it when it has reaped the run's first process; the kernel permits that only when nothing of the run's pid namespace is
- * left. So the end of the status socket, seen from outside, means "all gone". */
+ * descriptors: the status socket, the request, standard input, standard output. The host watches the run's first process: the kernel
+ * lets that one end only when nothing else of its pid namespace is left.
+ *
+ * In a sandbox for one command alone there is no server: the first process takes the one request itself. */
 #define _GNU_SOURCE
 #include "fence.h"
 
@@ -24,8 +25,8 @@
 /* How long a run has the machine to itself before the next one is made ready. */
 enum { RUNS = 32, SPARES = 2, BREATH = 5 };
 
-/* `view` keeps the run's mounts until after its end was told: taking them down is slow and nobody need wait for it. */
-static struct { pid_t pid; int status, view; } runs[RUNS];
+/* `view` keeps the run's mounts until after its end was seen: taking them down is slow and nobody need wait for it. */
+static struct { pid_t pid; int view; } runs[RUNS];
 static struct spare { pid_t pid; int link; } spares[SPARES];
 static struct filter filter;
 static const char *temporary_bytes;
@@ -33,7 +34,9 @@ static const char *temporary_bytes;
 static void read_filter(int fd)
 {
     ssize_t got;
-    while (filter.length < sizeof filter.bytes && (got = read(fd, filter.bytes + filter.length, sizeof filter.bytes - filter.length)) > 0)
+    /* Others read from the same descriptor: it must not be moved. */
+    while (filter.length < sizeof filter.bytes &&
+           (got = pread(fd, filter.bytes + filter.length, sizeof filter.bytes - filter.length, filter.length)) > 0)
         filter.length += (unsigned)got;
     close(fd);
     /* Without a whole filter nothing is run. */
@@ -83,12 +86,9 @@ static void prepare(int control, int events)
     if (pid == 0) {
         close(events);
         close(link[0]);
-        /* A copy of another run's status socket would hide that run's end. */
         for (int each = 0; each < RUNS; each++)
-            if (runs[each].pid) {
-                close(runs[each].status);
+            if (runs[each].pid)
                 close(runs[each].view);
-            }
         for (int each = 0; each < SPARES; each++)
             if (spares[each].pid)
                 close(spares[each].link);
@@ -106,15 +106,14 @@ static void prepare(int control, int events)
 /* A spare has taken a request, or has ended. */
 static void promote(struct spare *spare)
 {
-    int fds[2], place = 0;
+    int view, place = 0;
     while (place < RUNS && runs[place].pid)
         place++;
     /* One that ended without a request shows that nothing can be made ready here; the host starts another server. */
-    if (!receive(spare->link, fds, 2))
+    if (!receive(spare->link, &view, 1))
         _exit(8);
     runs[place].pid = spare->pid;
-    runs[place].status = fds[0];
-    runs[place].view = fds[1];
+    runs[place].view = view;
     close(spare->link);
     spare->pid = 0;
 }
@@ -129,7 +128,6 @@ static int reap(void)
                 promote(&spares[each]);
         for (int each = 0; each < RUNS; each++)
             if (runs[each].pid == pid) {
-                close(runs[each].status);
                 close(runs[each].view);
                 runs[each].pid = 0;
             }
@@ -147,6 +145,8 @@ static void start_forwarding(int control, const char *proxy)
         _exit(6);
     if (pid == 0) {
         close(control);
+        /* Where it is among the run's own processes, a polite end is not for it: they may still need it. */
+        signal(SIGTERM, SIG_IGN);
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || drop_capabilities() || set_filter(&filter))
             _exit(6);
         carry(listener, proxy);
@@ -170,17 +170,17 @@ static int ready_spares(void)
     return found;
 }
 
-/* Until the host has gone, or nothing was asked for `idle` milliseconds. With none of these it is for one run alone. */
+/* Until the host has gone, or nothing was asked for `idle` milliseconds. */
 static int serve(int control, int events, int idle)
 {
     prepare(control, events);
-    for (int running = 0, begun = 0;;) {
-        int spare = ready_spares(), wanted = idle ? SPARES : begun ? 0 : 1;
+    for (int running = 0;;) {
+        int spare = ready_spares();
         struct pollfd watched[2 + SPARES] = { { control, 0, 0 }, { events, POLLIN, 0 } };
         for (int each = 0; each < SPARES; each++)
             watched[2 + each] = (struct pollfd){ spares[each].pid ? spares[each].link : -1, POLLIN, 0 };
-        int is_short = spare < wanted && spare + running < RUNS;
-        int ready = poll(watched, 2 + SPARES, is_short ? BREATH : running || !idle ? -1 : idle);
+        int is_short = spare < SPARES && spare + running < RUNS;
+        int ready = poll(watched, 2 + SPARES, is_short ? BREATH : running ? -1 : idle);
         if (ready < 0 && errno != EINTR)
             return 5;
         if (watched[0].revents || (ready == 0 && !is_short))
@@ -189,42 +189,36 @@ static int serve(int control, int events, int idle)
         while (read(events, &ignored, sizeof ignored) > 0)
             ;
         for (int each = 0; each < SPARES; each++)
-            if (spares[each].pid && watched[2 + each].revents) {
+            if (spares[each].pid && watched[2 + each].revents)
                 promote(&spares[each]);
-                begun = 1;
-            }
         int before = running;
         running = reap();
-        if (!idle && begun && !running)
-            return 0;
         /* It is a good moment when a run has ended, and when nothing has happened for a while. */
         if (is_short && (ready == 0 || running < before || ready_spares() == 0))
             prepare(control, events);
     }
 }
 
-/* enter UID [PATH...] -- PROGRAM WORD..., or
- * CONTROL-FD FILTER-FD IDLE-MILLISECONDS TEMPORARY-BYTES [PROXY-SOCKET] */
+/* enter UID PLACE PATH... -- PROGRAM WORD..., or
+ * PROGRAM-FD CONTROL-FD FILTER-FD IDLE-MILLISECONDS TEMPORARY-BYTES [PROXY-SOCKET]; with no milliseconds it is for one run alone. */
 int main(int count, char **words)
 {
     if (count > 1 && strcmp(words[1], "enter") == 0)
         enter(words + 2);
-    if (count < 5)
+    /* Whoever started us without making a pid namespace has made nothing else either. */
+    if (count < 6 || getpid() != 1)
         return 2;
-    int control = atoi(words[1]);
-    temporary_bytes = words[4];
+    int control = atoi(words[2]), idle = atoi(words[4]);
+    temporary_bytes = words[5];
+    close(atoi(words[1]));
     offer_ourselves();
     prctl(PR_SET_DUMPABLE, 0);
-    read_filter(atoi(words[2]));
+    read_filter(atoi(words[3]));
     fcntl(control, F_SETFD, FD_CLOEXEC);
-    sigset_t child;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, NULL);
-    int events = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (events < 0)
-        return 4;
-    if (count > 5)
-        start_forwarding(control, words[5]);
-    return serve(control, events, atoi(words[3]));
+    if (count > 6)
+        start_forwarding(control, words[6]);
+    if (!idle)
+        run(control, -1, &filter, temporary_bytes);
+    int events = child_events();
+    return events < 0 ? 4 : serve(control, events, idle);
 }
