@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from ostiary.assembly.config.memory import Memory
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import BadInput, OstiaryError
 from ostiary.contracts.records import dataclass
@@ -44,6 +45,14 @@ class Synced:
 class Watched:
     directory: Path
     folder: Folder
+
+
+def watched_folders(memory: Memory) -> tuple[Watched, ...]:
+    """The folders that the configuration names."""
+    return tuple(
+        Watched(directory=Path(each.path).expanduser(), folder=Folder(prefix=each.as_, is_trusted=each.trust == "owner"))
+        for each in memory.extra_folders
+    )
 
 
 def scan(directory: Path) -> tuple[list[SeenFile], list[str]]:

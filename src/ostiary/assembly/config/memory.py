@@ -41,7 +41,9 @@ class ExtraFolder:
 
     path: str = key(help="The folder.", placeholder="~/notes")
     as_: str = key(
-        name="as", help="Where its files appear in memory.", pattern=r"(?!agents/|memory/)[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*"
+        name="as",
+        help="Where its files appear in memory.",
+        pattern=r"(?!(?:agents|memory)(?:/|$))[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*",
     )
     trust: Literal["owner", "untrusted"] = key(
         "owner", "Whose word the files are. untrusted for anything that others write or that was downloaded."

@@ -1,5 +1,6 @@
 """Folders on disk kept in memory, with a real store and a real disk."""
 
+import json
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,8 +10,10 @@ import pytest
 
 from ostiary.adapters.store.sqlite import SqliteStore, open_store
 from ostiary.assembly import memory_folders
-from ostiary.assembly.memory_folders import FolderSync, Watched, read_file, scan, watch_folders
-from ostiary.contracts.errors import BadInput
+from ostiary.assembly.config.load import understand
+from ostiary.assembly.config.memory import Memory
+from ostiary.assembly.memory_folders import FolderSync, Watched, read_file, scan, watch_folders, watched_folders
+from ostiary.contracts.errors import BadInput, ConfigInvalid
 from ostiary.core.memory.folders import Folder
 from ostiary.kit.clock import ManualClock
 
@@ -118,3 +121,22 @@ async def test_the_watch_goes_on_after_a_fault(store: SqliteStore, notes: Path, 
             while len(await paths(store)) < 2:
                 await anyio.lowlevel.checkpoint()
         group.cancel_scope.cancel()
+
+
+def configured(*folders: dict[str, str]) -> Memory:
+    text = json.dumps({"memory": {"extraFolders": folders}})
+    return understand(text, {}, source=Path("ostiary.json5")).config.memory
+
+
+def test_the_configuration_names_the_folders() -> None:
+    memory = configured({"path": "/srv/notes", "as": "work"}, {"path": "/srv/x", "as": "got/it", "trust": "untrusted"})
+    assert [(each.directory, each.folder.prefix, each.folder.is_trusted) for each in watched_folders(memory)] == [
+        (Path("/srv/notes"), "work", True),
+        (Path("/srv/x"), "got/it", False),
+    ]
+
+
+@pytest.mark.parametrize("prefix", ["", "/abs", "memory", "memory/shared", "agents/x", "a/../b", "a//b", "MEMORY.md", "*"])
+def test_a_folder_cannot_take_the_place_of_memory_itself(prefix: str) -> None:
+    with pytest.raises(ConfigInvalid):
+        configured({"path": "/srv/notes", "as": prefix})
