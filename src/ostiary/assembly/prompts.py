@@ -16,6 +16,12 @@ def load_prompts() -> Mapping[str, str]:
 
 
 @cache
+def load_words(name: str) -> str:
+    """Another text that the model reads: `compaction`, `flush`. Raises BadInput if the installation lacks it."""
+    return _read(f"{name}.md").strip()
+
+
+@cache
 def load_templates() -> Mapping[str, str]:
     """The files a new workspace begins with, by name."""
     return {name: _read(f"bootstrap/{name}") for name in TEMPLATES}

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from ostiary.assembly.policies import judge_of
+from ostiary.assembly.prompts import load_words
 from ostiary.contracts.errors import ConfigInvalid
 from ostiary.contracts.records import dataclass
+from ostiary.core.agent.pruning import PruningRules
+from ostiary.core.agent.room import CompactionRules, FlushRules
 from ostiary.core.agent.run import RunRules
 from ostiary.core.agent.tool_calls import ToolLimits
 from ostiary.core.policy.judge import Judge
@@ -26,6 +29,7 @@ from ostiary.core.routing.sendpolicy import SendPolicy, SendRule
 from ostiary.core.sessions.resets import ResetPolicy, ResetRules, policy_from
 
 if TYPE_CHECKING:
+    from ostiary.assembly.config.agents import AgentDefaults
     from ostiary.assembly.config.agents import Binding as ConfiguredBinding
     from ostiary.assembly.config.conversation import Channel, Group, Reset
     from ostiary.assembly.config.schema import Config
@@ -76,6 +80,9 @@ def compile_rules(
             thinking=defaults.thinking_default,
             history_messages=config.session.history_limit,
             history_turns={name: each.dm_history_limit for name, each in config.channels.items() if each.dm_history_limit},
+            context_tokens=defaults.context_tokens,
+            compaction=_compaction(defaults),
+            pruning=_pruning(defaults),
         ),
         caps=LaneCaps(caps={"main": defaults.max_concurrent, "subagent": defaults.subagents.max_concurrent, "cron": 1}),
         resets=_resets(config),
@@ -88,6 +95,47 @@ def compile_rules(
         file_chars=defaults.bootstrap_max_chars,
         files_chars=defaults.bootstrap_total_max_chars,
     )
+
+
+def _compaction(defaults: "AgentDefaults") -> CompactionRules:
+    given = defaults.compaction
+    flush = given.memory_flush
+    return CompactionRules(
+        mode=given.mode,
+        prompt=load_words("compaction"),
+        reserve=given.reserve_tokens_floor,
+        at_tokens=given.at_tokens,
+        flush=FlushRules(
+            enabled=flush.enabled,
+            soft=flush.soft_threshold_tokens,
+            prompt=flush.prompt or load_words("flush"),
+            system=flush.system_prompt,
+        ),
+    )
+
+
+def _pruning(defaults: "AgentDefaults") -> PruningRules:
+    given = defaults.context_pruning
+    return PruningRules(
+        enabled=given.mode == "cache-ttl",
+        ttl=_seconds(given.ttl),
+        keep_assistants=given.keep_last_assistants,
+        soft=given.soft_trim_ratio,
+        hard=given.hard_clear_ratio,
+        clear_from=given.min_prunable_tool_chars,
+        trim_from=given.soft_trim.max_chars,
+        head=given.soft_trim.head_chars,
+        tail=given.soft_trim.tail_chars,
+        clears=given.hard_clear.enabled,
+        placeholder=given.hard_clear.placeholder,
+        allow=given.tools.allow,
+        deny=given.tools.deny,
+    )
+
+
+def _seconds(span: str) -> float:
+    unit = {"s": 1, "m": 60, "h": 3600}.get(span[-1:], 1)
+    return float(span.rstrip("smh")) * unit
 
 
 def _intake(config: "Config", agents: tuple[AgentEntry, ...]) -> IntakeRules:

@@ -47,12 +47,54 @@ class MemoryFlush:
 class Compaction:
     """When a long conversation is summarised."""
 
-    mode: Literal["default", "safeguard"] = key("default", "safeguard summarises in pieces, for very long histories.")
+    mode: Literal["default", "safeguard", "off"] = key(
+        "default", "safeguard summarises in smaller pieces, for very long histories; off forgets older turns instead."
+    )
     reserve_tokens_floor: int = key(20_000, "Tokens kept free for the answer.", minimum=1000, maximum=1_000_000)
     at_tokens: int = key(
         0, "Compact when the context reaches this size. 0: near the model's window.", minimum=0, maximum=10_000_000
     )
     memory_flush: MemoryFlush = key(factory=MemoryFlush)
+
+
+@section
+class SoftTrim:
+    """How a long tool result is shortened."""
+
+    max_chars: int = key(4000, "Results up to this many characters stay whole.", minimum=100, maximum=1_000_000)
+    head_chars: int = key(1500, "Characters kept of its beginning.", minimum=0, maximum=1_000_000)
+    tail_chars: int = key(1500, "Characters kept of its end.", minimum=0, maximum=1_000_000)
+
+
+@section
+class HardClear:
+    """How an old tool result is cleared."""
+
+    enabled: bool = key(True, "Clear the oldest results when shortening is not enough.")
+    placeholder: str = key("[Old tool result content cleared]", "What is sent in place of a cleared result.")
+
+
+@section
+class PrunedTools:
+    """Which tools' results may be pruned. Names may hold *; deny wins."""
+
+    allow: tuple[str, ...] = key((), "Only these. None: all.")
+    deny: tuple[str, ...] = key((), "Never these.")
+
+
+@section
+class ContextPruning:
+    """Old tool results are left out of what is sent once the provider's prompt cache has run out; the journal keeps them."""
+
+    mode: Literal["off", "cache-ttl"] = key("cache-ttl", "cache-ttl acts for Anthropic's models; others are sent everything.")
+    ttl: str = key("5m", "How long the provider keeps a prompt: 300s, 5m or 1h.", pattern=r"[0-9]{1,6}[smh]?")
+    keep_last_assistants: int = key(3, "Results behind so many of the last answers stay whole.", minimum=0, maximum=1000)
+    soft_trim_ratio: float = key(0.3, "Share of the window at which long results are shortened.", minimum=0, maximum=1)
+    hard_clear_ratio: float = key(0.5, "Share of the window at which old results are cleared.", minimum=0, maximum=1)
+    min_prunable_tool_chars: int = key(50_000, "Nothing is cleared below this many.", minimum=0, maximum=100_000_000)
+    soft_trim: SoftTrim = key(factory=SoftTrim)
+    hard_clear: HardClear = key(factory=HardClear)
+    tools: PrunedTools = key(factory=PrunedTools)
 
 
 @section
@@ -123,6 +165,7 @@ class AgentDefaults:
     )
     typing_interval_seconds: int = key(6, "How often the typing sign is renewed.", minimum=1, maximum=600)
     compaction: Compaction = key(factory=Compaction)
+    context_pruning: ContextPruning = key(factory=ContextPruning)
     sandbox: Sandbox = key(factory=Sandbox)
 
 

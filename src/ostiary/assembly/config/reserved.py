@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from ostiary.assembly.config.parse import Reading
 from ostiary.assembly.config.problems import Path
 
-COMPACTION = "summarising long conversations"
 SUBAGENTS = "sub-agents"
 CHANNELS = "the chat channels"
 PLUGINS = "plugins with settings of their own"
@@ -21,10 +20,8 @@ RESERVED: Mapping[str, str] = {
     "agents.defaults.subagents.archiveAfterMinutes": SUBAGENTS,
     "agents.defaults.subagents.model": SUBAGENTS,
     "agents.defaults.verboseDefault": CHANNELS,
-    "agents.defaults.contextTokens": COMPACTION,
     "agents.defaults.timeFormat": "times in the prompt",
     "agents.defaults.envelopeTimezone": CHANNELS,
-    "agents.defaults.compaction": COMPACTION,
     "agents.list.*.workspace": "taking in a folder at setup",
     "agents.list.*.thinkingDefault": PER_AGENT,
     "agents.list.*.identity.emoji": CHANNELS,

@@ -1,10 +1,11 @@
-"""Commands that begin, end and stop: /new, /reset, /stop."""
+"""Commands that begin, shorten and stop: /new, /reset, /compact, /stop."""
 
 import re
 
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.model import ModelFacts
-from ostiary.core.routing.commands import Command, CommandCall, CommandReply
+from ostiary.core.agent.compacting import ALL, ASKED, DIRECTIVE
+from ostiary.core.routing.commands import Command, CommandCall, CommandReply, Directive
 from ostiary.core.routing.model_commands import DEFAULT_WORDS, current_model, model_settings
 
 _MODEL_WORD = re.compile(r"[A-Za-z0-9][\w.@:/+-]{2,120}")
@@ -23,6 +24,13 @@ async def begin_anew(call: CommandCall) -> CommandReply:
     fresh = await call.controls.view(call.session)
     model = settings.get("model") or current_model(call, fresh)
     return CommandReply(text=f"A new conversation. Hello! I am on `{model}`; what shall we do?")
+
+
+async def compact(call: CommandCall) -> CommandReply:
+    """Summarising takes a model, so it is a turn of its own: it waits for the one that runs, and can be stopped."""
+    if not call.args or call.args in (ALL, ASKED):
+        return CommandReply(pass_on=f"/{call.name} {ALL} Summarise our conversation so far.")
+    return CommandReply(pass_on=f"/{call.name} {ASKED} {call.args}")
 
 
 async def stop(call: CommandCall) -> CommandReply:
@@ -73,5 +81,15 @@ def _count(number: int, noun: str) -> str:
 CONVERSATION_COMMANDS = (
     Command(name="new", usage="[model] [text]", summary="Begin a new conversation", authority="own", run=begin_anew),
     Command(name="reset", usage="[model] [text]", summary="The same as /new", authority="own", run=begin_anew),
+    Command(
+        name="compact",
+        usage="[what to keep in particular]",
+        summary="Summarise the older part of this conversation",
+        authority="own",
+        run=compact,
+        directive=Directive(
+            takes=lambda words: int(bool(words) and words[0] in (ALL, ASKED)), settings=lambda call: {DIRECTIVE: call.args}
+        ),
+    ),
     Command(name="stop", aliases=("abort",), summary="Stop the run and clear the queue", authority="own", run=stop),
 )
