@@ -44,6 +44,10 @@ BENS = Label(trust=Trust.CONTACT, sources=("telegram:42",))
 WEB = Label(trust=Trust.UNTRUSTED, sources=("web:evil.example",))
 
 
+def is_private(key: SessionKey) -> bool:
+    return place_of(key.scope).source not in ("group", "channel")
+
+
 class WordSearch:
     """Finds entries that share a word with the query, in everything the reach permits."""
 
@@ -111,7 +115,7 @@ class Home:
             clock=clock,
             zone=lambda: UTC,
             rules=lambda: self.rules,
-            is_private=lambda key: place_of(key.scope).source not in ("group", "channel"),
+            is_private=is_private,
             redact=lambda text: text.replace("hunter2", "[secret]"),
             drop=self.dropped.append,
             wants_summary=lambda key: self.wants_summary,
