@@ -10,7 +10,7 @@ from ostiary.adapters.gateway_db import connect_gateway_db, open_gateway_db
 from ostiary.assembly.config.load import load
 from ostiary.assembly.config.schema import Gateway
 from ostiary.assembly.door import GATEWAY_DB
-from ostiary.assembly.house import STORE, STORE_KEY
+from ostiary.assembly.vault import STORE, STORE_KEY
 from ostiary.gateway.auth import AccessRules
 from ostiary.gateway.auth.desk import DeviceDesk, new_link
 from ostiary.gateway.auth.noting import Noted, unnoted

@@ -82,7 +82,7 @@ def standard_checks(environ: Mapping[str, str]) -> tuple[Check, ...]:
 
 def _store(home: Path) -> Iterator[Finding]:
     from ostiary.adapters.store.sqlite import load_or_create_key
-    from ostiary.assembly.house import STORE, STORE_KEY
+    from ostiary.assembly.vault import STORE, STORE_KEY
 
     path = home / STORE
     if not path.exists():

@@ -40,7 +40,7 @@ def check_audit(home: Path) -> Iterator[Finding]:
     """Walk the audit log, unless it is so long that somebody should decide to."""
     from ostiary.adapters.store.sqlite import load_or_create_key, open_reader
     from ostiary.assembly.audit import CheckedAudit
-    from ostiary.assembly.house import STORE, STORE_KEY
+    from ostiary.assembly.vault import STORE, STORE_KEY
 
     path = home / STORE
     if not path.exists():

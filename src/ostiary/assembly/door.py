@@ -11,8 +11,9 @@ from ostiary.adapters.gateway_db import SharedGatewayDb, open_gateway_db
 from ostiary.assembly.audit import Seldom
 from ostiary.assembly.hooks import HookDoor
 from ostiary.assembly.house import GATEWAY_DB as GATEWAY_DB
-from ostiary.assembly.house import STORE, STORE_KEY, House
+from ostiary.assembly.house import House
 from ostiary.assembly.operations import Operations
+from ostiary.assembly.vault import STORE, STORE_KEY
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.records import dataclass
 from ostiary.gateway.addresses import own_addresses

@@ -12,7 +12,8 @@ import anyio
 
 from ostiary import __version__
 from ostiary.adapters.models.providers import EMBEDDED
-from ostiary.assembly.house import STORE, STORE_KEY, House, open_house
+from ostiary.assembly.house import House, open_house
+from ostiary.assembly.vault import STORE, STORE_KEY
 from ostiary.contracts.errors import OstiaryError
 from ostiary.core.routing.supervisor import Supervisor
 

@@ -13,10 +13,11 @@ import anyio
 from ostiary import __version__
 from ostiary.adapters.credentials import Credential, CredentialStore, Secret, key_at
 from ostiary.adapters.egress import Egress
-from ostiary.adapters.store.sqlite import SqliteStore, load_or_create_key, open_store
+from ostiary.adapters.store.sqlite import SqliteStore, load_or_create_key
 from ostiary.adapters.tools import register_files, register_status
 from ostiary.adapters.tools.files import Files
 from ostiary.adapters.tools.image import register_image
+from ostiary.adapters.tools.memory import register_memory
 from ostiary.adapters.tools.message import register_message
 from ostiary.adapters.tools.sessions import register_sessions
 from ostiary.assembly.audit import Auditor, lending_noted
@@ -35,6 +36,7 @@ from ostiary.assembly.house_commands import house_commands
 from ostiary.assembly.known import KnownSecrets
 from ostiary.assembly.logging import guard_with
 from ostiary.assembly.machine import SortableIds, SystemClock
+from ostiary.assembly.memory import embedder_of, house_memory, keep_diary, keep_folders
 from ostiary.assembly.models import Sources, build_models
 from ostiary.assembly.newest import (
     Newest,
@@ -52,18 +54,20 @@ from ostiary.assembly.prompts import load_templates
 from ostiary.assembly.reaching import Bytes, HouseOutbox, Looking
 from ostiary.assembly.recent import RecentSecrets
 from ostiary.assembly.rules import Rules, compile_rules
+from ostiary.assembly.vault import STORE, STORE_KEY, Vault, open_vault
 from ostiary.contracts.channel import Channel
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import OstiaryError, StoreUnavailable
 from ostiary.contracts.messages import Address
 from ostiary.contracts.records import dataclass
-from ostiary.core.agent.bootstrap import BOOTSTRAP, FILES, folder_of, setup_writes
+from ostiary.core.agent.bootstrap import BOOTSTRAP, FILES, folder_of, memory_moves, setup_writes
 from ostiary.core.agent.run import Runner
 from ostiary.core.agent.tool_calls import ToolCalls
 from ostiary.core.agent.tool_hooks import ToolHooks
 from ostiary.core.approvals.desk import Approvals
 from ostiary.core.approvals.notice import Teller
 from ostiary.core.control.control import Control
+from ostiary.core.memory.memory import Memory
 from ostiary.core.policy.guard import guard_layer
 from ostiary.core.policy.secrets import Guard
 from ostiary.core.routing.approval_commands import add_approval_commands
@@ -75,14 +79,12 @@ from ostiary.core.routing.desk import CommandDesk
 from ostiary.core.routing.feed import Feed
 from ostiary.core.routing.intake import Intake
 from ostiary.core.routing.lanes import Lanes
+from ostiary.core.routing.memory_commands import add_memory_commands
 from ostiary.core.routing.supervisor import Supervisor
 from ostiary.core.sessions.pen import Sessions
 
 log = logging.getLogger("ostiary.assembly")
 
-BOT = "main"
-STORE = Path("bots") / BOT / "store.db"
-STORE_KEY = Path("keys") / "store.key"
 GATEWAY_DB = Path("gateway.db")
 TOKEN = "gateway.token"  # noqa: S105 - the credential's name
 HOUSEKEEPING_SECONDS = 3600.0
@@ -114,6 +116,8 @@ class House:
     outlet: Outlet
     auditor: Auditor
     guard: Guard
+    vault: Vault
+    memory: Memory
 
     def token(self) -> str:
         """The bearer token as it was within the last second. Empty, which fits nobody, if it cannot be read."""
@@ -171,9 +175,11 @@ async def open_house(
     merged = environment(loaded.config.env, environ, credentials)
     async with AsyncExitStack() as stack:
         key = load_or_create_key(home / STORE_KEY, unlocks=(home / STORE, home / GATEWAY_DB))
-        store = await stack.enter_async_context(open_store(home / STORE, key, clock=clock))
-        await _fill_workspace(store, clock, loaded)
         egress = await stack.enter_async_context(Egress())
+        embedder = embedder_of(loaded.config.memory, clock, egress, merged, credentials)
+        vault = await stack.enter_async_context(open_vault(home, key, clock=clock, config=loaded.config, embedder=embedder))
+        store = vault.store
+        await _fill_workspace(store, clock, loaded)
         embedded = LazyEmbedded(merged)
         auditor = Auditor(store, clock, home)
         lent = lending_noted(auditor.note, clock.monotonic)
@@ -213,13 +219,16 @@ async def open_house(
             lent=lent,
         )
         hands = await stack.enter_async_context(open_hands(ground))
-        house = _build(ground, merged, credentials, first_session, sources, circumstances, hands, guard, auditor)
+        house = _build(ground, vault, merged, credentials, first_session, sources, circumstances, hands, guard, auditor)
         await stack.enter_async_context(house.engine.running())
         group = await stack.enter_async_context(anyio.create_task_group())
         group.start_soon(embedded.hold)
         group.start_soon(_reload, home, environ, clock, newest, sources)
         group.start_soon(_keep_house, store, clock)
         group.start_soon(auditor.run)
+        group.start_soon(vault.search.run)
+        group.start_soon(keep_diary, house.memory.diary, house.sessions.feed)
+        group.start_soon(keep_folders, vault, clock, newest)
         watch = Watch(store=store, newest=newest, credentials=credentials, note=auditor.note)
         group.start_soon(watch.run)
         try:
@@ -230,6 +239,7 @@ async def open_house(
 
 def _build(
     ground: Ground,
+    vault: Vault,
     environ: Mapping[str, str],
     credentials: CredentialStore,
     first_session: str,
@@ -338,9 +348,7 @@ def _build(
         engine.drain_seconds = rules.drain_seconds
 
     newest.follow(follow)
-    _register_builtins(
-        host, engine, store, newest, clock, lambda: house_line(control.view(), clock.now(), len(approvals.pending))
-    )
+    _register_builtins(ground, engine, hands, lambda: house_line(control.view(), clock.now(), len(approvals.pending)))
     outbox = HouseOutbox(
         delivery=delivery, sessions=sessions, channels=lambda: tuple(filter(pushes, host.channels)), redact=guard.redact
     )
@@ -348,11 +356,20 @@ def _build(
     register_sessions(host, journals=store, clock=clock, max_bytes=config.tools.result_max_bytes)
     register_image(
         host,
-        files=Files(store.documents, folder_of, is_private_place, guard.protected_path),
+        files=Files(store.documents, folder_of, is_private_place, guard.protected_path, settled=hands.settled),
         describe=Looking(NewestModel(newest), catalogue, lambda: newest.rules.default_agent).describe,
         fetch=Bytes(hands.outlet).fetch,
         max_bytes=config.tools.result_max_bytes,
     )
+    memory = house_memory(vault, newest, clock, guard=guard, sessions=sessions)
+    if config.memory.enabled:
+        register_memory(
+            host,
+            memory=memory.hands,
+            prefix="vault_" if config.posture == "vault" else "",
+            max_bytes=config.tools.result_max_bytes,
+        )
+    add_memory_commands(host.add_command, memory, lambda: newest.rules.zone)
     add_approval_commands(host.add_command, approvals, clock)
     add_change_commands(host.add_command, changes)
     desk = house_commands(host, control, newest, clock, is_attended)
@@ -401,21 +418,23 @@ def _build(
         outlet=hands.outlet,
         auditor=auditor,
         guard=guard,
+        vault=vault,
+        memory=memory,
     )
 
 
-def _register_builtins(
-    host: Host, engine: Supervisor, store: SqliteStore, newest: Newest, clock: Clock, standing: Callable[[], str]
-) -> None:
+def _register_builtins(ground: Ground, engine: Supervisor, hands: Hands, standing: Callable[[], str]) -> None:
+    host, newest = ground.host, ground.newest
     config = newest.live.current.config
     register_files(
         host,
-        documents=store.documents,
+        documents=ground.store.documents,
         folder_of=folder_of,
         max_bytes=config.tools.result_max_bytes,
         is_private=is_private_place,
+        settled=hands.settled,
     )
-    register_status(host, clock=clock, zone=newest.rules.zone, view=engine.view, shows_session=config.posture != "team")
+    register_status(host, clock=ground.clock, zone=newest.rules.zone, view=engine.view, shows_session=config.posture != "team")
     add_builtin_commands(host.add_command, version=__version__, house=standing)
 
 
@@ -423,7 +442,10 @@ async def _fill_workspace(store: SqliteStore, clock: SystemClock, loaded: Loaded
     if loaded.config.agents.defaults.skip_bootstrap:
         return
     existing = [version.path for version in await store.documents.list(BOOTSTRAP)]
-    writes = setup_writes(existing, load_templates(), at=clock.now())
+    writes = [
+        *setup_writes(existing, load_templates(), at=clock.now()),
+        *await memory_moves(store.documents, at=clock.now()),
+    ]
     if writes:
         await store.commit(writes)
 

@@ -207,7 +207,7 @@ def _audit_log(home: Path) -> Iterator[Finding]:
 
     from ostiary.assembly.audit import CheckedAudit
     from ostiary.assembly.gateway import open_reader
-    from ostiary.assembly.house import STORE
+    from ostiary.assembly.vault import STORE
 
     async def verify() -> str:
         async with open_reader(home) as reader:

@@ -33,9 +33,7 @@ class Vault:
 
 
 @asynccontextmanager
-async def open_vault(
-    home: Path, key: bytes, *, clock: Clock, config: Config, embedder: Embedder | None
-) -> AsyncIterator[Vault]:
+async def open_vault(home: Path, key: bytes, *, clock: Clock, config: Config, embedder: Embedder | None) -> AsyncIterator[Vault]:
     """Held alone. Nothing of the index is loaded before its first use. Raises StoreRefused (another process holds it, wrong
     key, damaged), StoreUnavailable."""
     limits = StoreLimits(document_bytes=config.vault.document_max_bytes, quota_bytes=config.vault.quota_bytes)

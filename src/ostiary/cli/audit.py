@@ -125,7 +125,7 @@ async def _opened() -> AsyncIterator["CheckedAudit"]:
     from ostiary.assembly.audit import CheckedAudit
     from ostiary.assembly.config.paths import state_directory
     from ostiary.assembly.gateway import open_reader
-    from ostiary.assembly.house import STORE
+    from ostiary.assembly.vault import STORE
     from ostiary.contracts.errors import BadInput
 
     home = state_directory(os.environ)

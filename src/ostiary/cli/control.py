@@ -115,7 +115,7 @@ async def _kill_at_rest(home: Path) -> None:
 
 
 def _need_store(home: Path) -> None:
-    from ostiary.assembly.house import STORE
+    from ostiary.assembly.vault import STORE
     from ostiary.contracts.errors import BadInput
 
     if not (home / STORE).exists():

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from ostiary.adapters.store.sqlite import load_or_create_key, open_store
-from ostiary.assembly.house import STORE, STORE_KEY
 from ostiary.assembly.machine import SystemClock
+from ostiary.assembly.vault import STORE, STORE_KEY
 from ostiary.contracts.store import Store
 
 

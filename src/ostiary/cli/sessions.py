@@ -250,7 +250,7 @@ def _unknown(key: str, turn: str = "") -> Exception:
 
 
 def _has_store() -> bool:
-    from ostiary.assembly.house import STORE
+    from ostiary.assembly.vault import STORE
     from ostiary.cli.home import home
 
     return (home() / STORE).exists()

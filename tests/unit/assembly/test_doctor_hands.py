@@ -9,7 +9,7 @@ from ostiary.adapters.store.sqlite import load_or_create_key, open_store
 from ostiary.assembly.audit import HEADS
 from ostiary.assembly.doctor import Finding
 from ostiary.assembly.doctor_hands import availability, check_audit, check_hands
-from ostiary.assembly.house import STORE, STORE_KEY
+from ostiary.assembly.vault import STORE, STORE_KEY
 from ostiary.contracts.store import Audit
 from ostiary.kit.clock import ManualClock
 

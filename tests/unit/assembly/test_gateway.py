@@ -12,10 +12,11 @@ import pytest
 from ostiary.adapters.credentials import Credential, CredentialStore, Secret
 from ostiary.assembly.builtin import ENTRY_POINTS, Host
 from ostiary.assembly.config.load import Loaded, load
-from ostiary.assembly.house import GATEWAY_DB, STORE, STORE_KEY, TOKEN, open_house
+from ostiary.assembly.house import GATEWAY_DB, TOKEN, open_house
 from ostiary.assembly.models import Sources
 from ostiary.assembly.recent import RecentSecrets
 from ostiary.assembly.rules import Rules
+from ostiary.assembly.vault import STORE, STORE_KEY
 from ostiary.contracts.errors import ConfigInvalid, StoreError, StoreRefused
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import UserId

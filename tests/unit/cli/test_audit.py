@@ -9,7 +9,7 @@ import pytest
 from ostiary.adapters.store.sqlite import load_or_create_key, open_store
 from ostiary.adapters.store.sqlite.connection import connect_writer
 from ostiary.assembly.audit import Auditor
-from ostiary.assembly.house import STORE, STORE_KEY
+from ostiary.assembly.vault import STORE, STORE_KEY
 from ostiary.cli.app import run
 from ostiary.contracts.store import Audit
 from ostiary.kit.clock import ManualClock

@@ -38,7 +38,8 @@ class Vault:
     """Everything that lasts: files, conversations, memory."""
 
     mode: Literal["embedded", "remote"] = key(
-        "embedded", "embedded: this process holds it. remote: `ostiary vault serve` does, and without it nothing is kept elsewhere."
+        "embedded",
+        "embedded: this process holds it. remote: `ostiary vault serve` does; without it nothing is kept anywhere else.",
     )
     url: str = key("", "Where the remote vault is: unix:/path or http://host:port.", placeholder="unix:/run/ostiary/vault.sock")
     token: SecretSource | None = key(None, "The remote vault's token. Absent: the one made at its first start on this machine.")
