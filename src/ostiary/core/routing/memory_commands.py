@@ -3,14 +3,17 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
 
 from ostiary.contracts.errors import BadInput
-from ostiary.core.memory.confirming import Waiting
-from ostiary.core.memory.forgetting import Forgetting, Forgotten
 from ostiary.core.memory.memory import Memory
-from ostiary.core.memory.origin import Origin
 from ostiary.core.memory.text import visible
 from ostiary.core.routing.commands import Command, CommandCall, CommandReply
+
+if TYPE_CHECKING:
+    from ostiary.core.memory.confirming import Waiting
+    from ostiary.core.memory.forgetting import Forgetting, Forgotten
+    from ostiary.core.memory.origin import Origin
 
 _SHOWN = 10
 _LENGTH = 200
@@ -64,7 +67,7 @@ async def _settle(memory: Memory, call: CommandCall, verb: str, ids: Sequence[st
     return "\n".join(f"{each.id}: {f'kept in {each.path}#L{each.line}' if each.path else 'rejected'}." for each in done)
 
 
-def _waiting(found: Sequence[Waiting], zone: tzinfo) -> str:
+def _waiting(found: "Sequence[Waiting]", zone: tzinfo) -> str:
     if not found:
         return f"Nothing waits for you.\n{_HELP}"
     lines = [f"`{each.id}` {_day(each.at, zone)} {each.author}, for {each.area}: {_line(each.text)}" for each in found[:_SHOWN]]
@@ -72,13 +75,13 @@ def _waiting(found: Sequence[Waiting], zone: tzinfo) -> str:
     return "\n".join(("These wait for your word (/memory confirm <id>, /memory reject <id>):", *lines, *more))
 
 
-def _why(found: Sequence[Origin], zone: tzinfo) -> str:
+def _why(found: "Sequence[Origin]", zone: tzinfo) -> str:
     if not found:
         return "Nothing in memory says that."
     return "\n\n".join(_origin(each, zone) for each in found[:_SHOWN])
 
 
-def _origin(origin: Origin, zone: tzinfo) -> str:
+def _origin(origin: "Origin", zone: tzinfo) -> str:
     state = "" if origin.is_confirmed else ", unconfirmed"
     lines = [
         f"**{origin.path}#L{origin.start}**{state}: {_line(origin.text)}",
@@ -93,7 +96,7 @@ def _origin(origin: Origin, zone: tzinfo) -> str:
     return "\n".join(lines)
 
 
-def _would_go(plan: Forgetting, text: str) -> str:
+def _would_go(plan: "Forgetting", text: str) -> str:
     if plan.is_empty:
         return "\n".join(("Nothing that can be erased holds that.", *plan.left))
     notes = [f"- {loss.path}#L{entry.start}: {_line(entry.text)}" for loss in plan.losses for entry in loss.gone]
@@ -106,7 +109,7 @@ def _would_go(plan: Forgetting, text: str) -> str:
     return "\n".join((*lines, *plan.left, f"To do it: /forget {_code(plan)} {text}"))
 
 
-def _forgotten(done: Forgotten) -> str:
+def _forgotten(done: "Forgotten") -> str:
     counts = (
         f"Erased {done.entries} notes, {done.versions} versions, {done.events} events of {done.turns} turns "
         f"and {done.summaries} summaries."
@@ -114,7 +117,7 @@ def _forgotten(done: Forgotten) -> str:
     return "\n".join((counts, *done.notices))
 
 
-def _code(plan: Forgetting) -> str:
+def _code(plan: "Forgetting") -> str:
     """Another one as soon as anything else would go."""
     told = [plan.digest, *(f"{loss.path}:{loss.versions}" for loss in plan.losses)]
     told += [f"{each.session}:{each.events}" for each in plan.spoken]
