@@ -26,6 +26,7 @@ from ostiary.contracts.tool import Binding, Effect, Tool, ToolContext, ToolResul
 from ostiary.core.agent.arguments import parse_arguments, validate
 from ostiary.core.agent.tool_hooks import Blocked, ToolHooks
 from ostiary.core.approvals.desk import Approvals, Question
+from ostiary.core.approvals.grants import Grant
 from ostiary.core.approvals.wording import digest_of
 from ostiary.core.cancellation import Cancelled, is_wanted
 from ostiary.core.sessions.pen import Pen, Sessions
@@ -224,7 +225,7 @@ class ToolCalls:
             note = f" {answer.note}" if answer.note else ""
             return Deny(layer="approval", reason=REFUSALS[answer.answer].format(by=answer.by, note=note))
         grant = self.approvals.covering(action, ask)
-        if grant is not None:
+        if grant is not None and await self._holds(grant, call, action, context):
             return Allow(layer="grant", reason=f"{grant.by} allowed {grant.tool}: {grant.pattern}")
         if asked is not None and answer is None:
             plan.asked.append(asked)
@@ -244,6 +245,15 @@ class ToolCalls:
         plan.asked.append(self.approvals.ask(pen, turn, call, question))
         self._note(pen, turn, call, action, "ask", ask.layer, ask.reason)
         return None
+
+    async def _holds(self, grant: Grant, call: ToolCall, action: Action, context: ToolContext) -> bool:
+        if not grant.bound:
+            return True
+        try:
+            bound = await self._bound(call, action, context)
+        except ToolError:
+            return False
+        return grant.holds({name: self._redact(value) for name, value in bound.items()})
 
     async def _bound(self, call: ToolCall, action: Action, context: ToolContext) -> Mapping[str, str]:
         """Raises ToolError."""

@@ -229,7 +229,15 @@ class Approvals:
         action = found.action
         if action is None:
             raise BadInput("after a restart this can only be allowed once", hint="Answer without a pattern.")
-        return grant_for(action, pattern, id=self._ids.new("grant"), until=now + seconds, by=str(by.user), now=now)
+        return grant_for(
+            action,
+            pattern,
+            id=self._ids.new("grant"),
+            until=now + seconds,
+            by=str(by.user),
+            now=now,
+            bound=found.asked.bound,
+        )
 
     def lapse(
         self, pen: Pen, turn: Turn, answer: ApprovalAnswer, *, due: float | None = None, call: str = "", note: str = ""

@@ -6,12 +6,15 @@ A grant covers only what the pattern says. The arguments it does not speak of mu
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import field
 from fnmatch import translate
 from re import compile as compile_pattern
+from types import MappingProxyType
 
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.policy import Action
 from ostiary.contracts.records import dataclass
+from ostiary.core.policy.commands import EXACT
 from ostiary.core.policy.commands import matches as command_matches
 from ostiary.core.policy.commands import offers as command_offers
 
@@ -23,6 +26,7 @@ _WILD = re.compile(r"[*?\[]")
 _LITERAL = re.compile(r"\[([*?\[])\]")
 _HOST = re.compile(r"https?://[^/@]+/")
 _MAX_PATTERN = 600
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +48,9 @@ SUBJECTS: Mapping[str, Subject] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """`fixed` holds, as JSON, the arguments that must be the same; `until` is UTC seconds. `principal` may use it."""
+    """`fixed` holds, as JSON, the arguments that must be the same; `until` is UTC seconds. `principal` may use it.
+
+    `bound` are the digests of what an exactly stated command names: a script that is another by now was never allowed."""
 
     id: str
     tool: str
@@ -55,6 +61,10 @@ class Grant:
     until: float
     by: str
     given_at: float
+    bound: Mapping[str, str] = field(default_factory=dict)
+
+    def holds(self, bound: Mapping[str, str]) -> bool:
+        return _contents(bound) == self.bound
 
     def covers(self, action: Action, now: float) -> bool:
         if now >= self.until or action.tool.name != self.tool or action.session.agent != self.agent:
@@ -74,12 +84,17 @@ class Grant:
         read = json.loads(packed)
         if not isinstance(read, dict) or set(read) != set(_FIELDS):
             raise ValueError("not a grant")
-        if not isinstance(read["fixed"], dict) or not all(isinstance(read[name], int | float) for name in ("until", "given_at")):
+        kinds = {**dict.fromkeys(("fixed", "bound"), dict), **dict.fromkeys(("until", "given_at"), int | float)}
+        if not all(isinstance(read[name], kind) for name, kind in kinds.items()):
             raise ValueError("not a grant")
         return cls(**read)
 
 
-_FIELDS = ("id", "tool", "pattern", "fixed", "agent", "principal", "until", "by", "given_at")
+_FIELDS = ("id", "tool", "pattern", "fixed", "agent", "principal", "until", "by", "given_at", "bound")
+
+
+def _contents(bound: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in bound.items() if name == "files" or name.startswith(("file:", "folder:"))}
 
 
 def offers_for(tool: str, arguments: Mapping[str, object]) -> tuple[str, ...]:
@@ -94,7 +109,9 @@ def offers_for(tool: str, arguments: Mapping[str, object]) -> tuple[str, ...]:
     return (_literal(value), *((f"{_literal(folder)}/*",) if folder else ()))
 
 
-def grant_for(action: Action, pattern: str, *, id: str, until: float, by: str, now: float) -> Grant:
+def grant_for(
+    action: Action, pattern: str, *, id: str, until: float, by: str, now: float, bound: Mapping[str, str] = _NOTHING
+) -> Grant:
     """Raises BadInput for a pattern that does not cover the very call it is given with, or is too wide to mean anything."""
     tool = action.tool.name
     if len(pattern) > _MAX_PATTERN:
@@ -113,6 +130,8 @@ def grant_for(action: Action, pattern: str, *, id: str, until: float, by: str, n
         until=until,
         by=by,
         given_at=now,
+        # An open pattern runs no file of the workspace; what is stated word by word may.
+        bound=_contents(bound) if tool == "exec" and (pattern.startswith(EXACT) or not pattern.endswith("*")) else {},
     )
     if not made.covers(action, now):
         raise BadInput(f"the pattern {pattern!r} does not cover this call", hint="Choose one of the patterns that are offered.")

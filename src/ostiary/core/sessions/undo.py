@@ -70,7 +70,7 @@ def undo_writes(
             if newest.digest:
                 writes.append(_tombstone(place, at, author, turn, last))
                 deleted.append(path)
-        elif old[0].digest != newest.digest:
+        elif (old[0].digest, old[0].executable) != (newest.digest, newest.executable):
             writes.append(_put(old, at, author, turn, last))
             restored.append(path)
     return Undo(writes=tuple(writes), restored=tuple(restored), deleted=tuple(deleted), conflicts=tuple(conflicts))
@@ -91,6 +91,7 @@ def _put(old: Stored, at: float, author: str, turn: str, expect: int) -> Put:
         turn=turn,
         label=version.label,
         expect_version=expect,
+        executable=version.executable,
     )
 
 

@@ -115,3 +115,24 @@ def test_a_digest_sees_every_difference_and_no_order() -> None:
         digest_of("t", {"a": 1, "b": [1, {"c": "é"}], "d": None}, {"cwd": "/"}),
     ]
     assert len({one, *others}) == 9
+
+
+@pytest.mark.parametrize(
+    ("pattern", "now", "holds"),
+    [
+        ("python3 x.py", {"file:x.py": "1", "files": "a"}, True),
+        ("python3 x.py", {"file:x.py": "2", "files": "b"}, False),
+        ("python3 x.py", {}, False),
+        ("=python3 x.py", {"file:x.py": "2", "files": "b"}, False),
+    ],
+)
+def test_an_exact_command_is_granted_with_the_files_it_names(pattern: str, now: dict[str, str], holds: bool) -> None:
+    bound = {"file:x.py": "1", "files": "a", "cwd": "/workspace"}
+    grant = grant_for(action("exec", command="python3 x.py"), pattern, id="g", until=9.0, by="memory:owner", now=0.0, bound=bound)
+    assert Grant.unpack(grant.packed()).holds(now) is holds
+
+
+def test_an_open_pattern_is_bound_to_no_file() -> None:
+    asked = action("exec", command="git status")
+    bound = {"folder:.": "1", "files": "a"}
+    assert grant_for(asked, "git status *", id="g", until=9.0, by="memory:owner", now=0.0, bound=bound).bound == {}

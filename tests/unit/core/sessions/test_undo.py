@@ -1,4 +1,5 @@
 import hashlib
+from dataclasses import replace
 
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.store import DocumentVersion, Put, Tombstone
@@ -42,8 +43,14 @@ def test_a_changed_document_becomes_what_it_was_before_the_turn() -> None:
             turn="turn_u",
             label=OWN,
             expect_version=3,
+            executable=False,
         ),
     )
+
+
+def test_a_document_that_was_only_made_executable_is_plain_again() -> None:
+    done = undo([replace(version(2, "a"), executable=True)], replace(version(2, "a"), executable=True), version(1, "a"), "a")
+    assert [getattr(write, "executable", None) for write in done.writes] == [False]
 
 
 def test_a_document_that_the_turn_made_is_deleted() -> None:
