@@ -41,12 +41,17 @@ async def indexed(texts: Mapping[str, str], embedder: Embedder | None, clock: Sy
             for start in range(0, len(puts), _BATCH):
                 await store.commit(puts[start : start + _BATCH])
             async with open_search(Path(folder) / "search.db", key, store=store, embedder=embedder, clock=clock) as search:
+                # The first look makes an empty index; the one that is built beside it takes its place when it is whole.
+                await search.status()
                 await search.reindex()
                 yield search
 
 
 async def ask(search: Search, question: str) -> list[Hit]:
+    """Raises ValueError if the answer says that it is not the best one: what it finds would mean nothing."""
     answer = await search.query(question, reach=Reach(collections=(_COLLECTION,)), limit=LIMIT)
+    if answer.notices:
+        raise ValueError(f"{question}: {' '.join(answer.notices)}")
     return [Hit(each.path, each.start, each.end, len(each.text)) for each in answer.passages]
 
 
