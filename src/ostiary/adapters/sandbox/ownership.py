@@ -8,12 +8,16 @@ import os
 import pwd
 import stat
 from collections.abc import Callable
+from errno import ELOOP, ENOENT, ENOTDIR, ENXIO
 
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
 
 # Numbers that neither distributions nor systemd hand out.
 _CANDIDATES = range(60990, 61000)
 _MOST_ENTRIES = 200_000
+# What lies deeper can only be a command's own.
+_DEEPEST = 100
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def unprivileged_user() -> int | None:
@@ -46,34 +50,55 @@ def lend(directory: int, uid: int) -> None:
         wanted = 0o5 if is_folder or found.st_mode & 0o100 else 0o4
         for_all, for_group = found.st_mode & wanted == wanted, found.st_gid == uid and found.st_mode >> 3 & wanted == wanted
         if (is_folder or stat.S_ISREG(found.st_mode)) and not for_all and not for_group:
-            os.chown(name, -1, uid, dir_fd=fd, follow_symlinks=False)
-            os.chmod(name, stat.S_IMODE(found.st_mode) & ~0o070 | wanted << 3, dir_fd=fd)
+            # By descriptor: a name may lead elsewhere by now.
+            opened = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+            try:
+                if os.path.samestat(os.fstat(opened), found):
+                    os.fchown(opened, -1, uid)
+                    os.fchmod(opened, stat.S_IMODE(found.st_mode) & ~0o070 | wanted << 3)
+            finally:
+                os.close(opened)
 
     _each(directory, one)
 
 
 def _each(directory: int, one: Callable[[os.stat_result, int, str], None]) -> None:
     """For the directory itself and everything below it, by the directory that holds it and its name there."""
-    opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
-    seen = 0
+    opened = os.open(".", _FOLDER, dir_fd=directory)
     try:
         one(os.fstat(opened), opened, ".")
-        for _, folders, names, fd in os.fwalk(".", dir_fd=opened, follow_symlinks=False):
-            seen += len(folders) + len(names)
-            if seen > _MOST_ENTRIES:
-                raise ToolError("The workspace holds too many files to be handed to a command.")
-            for name in (*folders, *names):
-                _try(fd, name, one)
+        _below(opened, one, _MOST_ENTRIES, _DEEPEST)
     finally:
         os.close(opened)
 
 
-def _try(fd: int, name: str, one: Callable[[os.stat_result, int, str], None]) -> None:
+def _below(folder: int, one: Callable[[os.stat_result, int, str], None], most: int, levels: int) -> int:
+    """How many more there may be."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries]
+    most -= len(names)
+    if most < 0:
+        raise ToolError("The workspace holds too many files to be handed to a command.")
+    for name in names:
+        inner = _try(folder, name, one)
+        if inner is not None:
+            try:
+                most = _below(inner, one, most, levels - 1) if levels else most
+            finally:
+                os.close(inner)
+    return most
+
+
+def _try(folder: int, name: str, one: Callable[[os.stat_result, int, str], None]) -> int | None:
+    """If it is a directory: that one, open."""
     try:
-        found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
         # A second name may lie outside the workspace: what it stands for is not ours to give away.
         if not (stat.S_ISREG(found.st_mode) and found.st_nlink > 1):
-            one(found, fd, name)
-    except FileNotFoundError:
-        # A command that still runs there may take it away at any time.
-        return
+            one(found, folder, name)
+        return os.open(name, _FOLDER, dir_fd=folder) if stat.S_ISDIR(found.st_mode) else None
+    except OSError as error:
+        # A command that still runs there may take it away at any time, and put something else in its place.
+        if error.errno not in (ENOENT, ENOTDIR, ELOOP, ENXIO):
+            raise
+        return None

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 import anyio
-from anyio import CancelScope, Event
+from anyio import CancelScope
 
 from ostiary.adapters.sandbox.ends import Ends
 from ostiary.adapters.sandbox.instructions import not_begun
@@ -113,7 +113,7 @@ class Running:
         self._how: tuple[int | None, int | None] = (None, None)
         self._failure: NeverBegan | SandboxUnavailable | None = None
         self._exit: Exit | None = None
-        self._done = Event()
+        self._done = asyncio.Event()
         # Neither the caller's going away nor a deadline of theirs may cut this short; the limits here do.
         self._waiting = CancelScope(shield=True)
 

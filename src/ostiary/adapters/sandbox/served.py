@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 
-import anyio
-
 from ostiary.adapters.sandbox import machine as machines
 from ostiary.adapters.sandbox.cgroups import Group, Groups
 from ostiary.adapters.sandbox.ends import Ends, open_ends
@@ -218,30 +216,29 @@ def start_server(
 
 async def _begun(status: socket.socket, ends: Ends, *, pty: bool) -> ServedTree | None:
     """The run's first words: who it is, and the far side of its terminal. None if the server has gone."""
-    with anyio.move_on_after(_SECONDS):
-        word, root, _ = await _receive(status)
-        if not word:
-            return None
-        made = ServedTree(status, ends, root)
+    word, root, _ = await _receive(status)
+    if not word:
+        return None
+    made = ServedTree(status, ends, root)
+    made.note(word)
+    if pty and word == b"R":
+        word, _, fds = await _receive(status)
         made.note(word)
-        if pty and word == b"R":
-            word, _, fds = await _receive(status)
-            made.note(word)
-            if fds:
-                os.close(ends.reader)
-                if ends.writer is not None:
-                    os.close(ends.writer)
-                made.ends = Ends(reader=fds[0], writer=fds[0], is_terminal=True)
-        return made
-    raise SandboxUnavailable("The fork server does not answer.")
+        if fds:
+            os.close(ends.reader)
+            if ends.writer is not None:
+                os.close(ends.writer)
+            made.ends = Ends(reader=fds[0], writer=fds[0], is_terminal=True)
+    return made
 
 
 async def _receive(source: socket.socket) -> Message:
-    while True:
-        try:
-            return _take(source)
-        except BlockingIOError:
-            await readable(source.fileno())
+    """Raises SandboxUnavailable if nothing comes."""
+    with suppress(BlockingIOError):
+        return _take(source)
+    if not await readable(source.fileno(), _SECONDS):
+        raise SandboxUnavailable("The fork server does not answer.")
+    return _take(source)
 
 
 def _take(source: socket.socket) -> Message:

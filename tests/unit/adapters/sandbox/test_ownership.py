@@ -3,10 +3,13 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ostiary.adapters.sandbox import ownership
 from ostiary.adapters.sandbox.ownership import give, lend
+from ostiary.contracts.errors import ToolError
 
 ME = os.getuid()
 
@@ -45,3 +48,41 @@ def test_pipes_and_sockets_are_not_opened(tmp_path: Path, opened: int) -> None:
     lend(opened, os.getgid())
     give(opened, ME)
     assert (tmp_path / "w" / "pipe").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_name_that_leads_elsewhere_meanwhile_is_left_alone(
+    tmp_path: Path, opened: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "outside").touch(mode=0o600)
+    (tmp_path / "w" / "file").touch(mode=0o600)
+    whole = os.stat
+
+    def slow(path: str, **named: Any) -> os.stat_result:
+        found = whole(path, **named)
+        (tmp_path / "w" / "file").unlink(missing_ok=True)
+        (tmp_path / "w" / "file").symlink_to(tmp_path / "outside")
+        return found
+
+    monkeypatch.setattr(os, "stat", slow)
+    lend(opened, os.getgid())
+    monkeypatch.undo()
+    assert (tmp_path / "outside").stat().st_mode & 0o777 == 0o600
+
+
+def test_nobody_looks_without_end_into_the_depth(tmp_path: Path, opened: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ownership, "_DEEPEST", 1)
+    (tmp_path / "w/a/b/c").mkdir(parents=True)
+    for path in ("w/a", "w/a/b", "w/a/b/c"):
+        (tmp_path / path).chmod(0o700)
+    lend(opened, os.getgid())
+    assert [(tmp_path / path).stat().st_mode & 0o777 for path in ("w/a", "w/a/b", "w/a/b/c")] == [0o750, 0o750, 0o700]
+
+
+def test_too_much_is_refused(tmp_path: Path, opened: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ownership, "_MOST_ENTRIES", 3)
+    (tmp_path / "w/a/b").mkdir(parents=True)
+    (tmp_path / "w/a/c").touch()
+    give(opened, ME)
+    (tmp_path / "w/a/b/d").touch()
+    with pytest.raises(ToolError, match="too many files"):
+        give(opened, ME)
