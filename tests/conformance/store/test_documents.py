@@ -35,6 +35,12 @@ async def test_an_empty_document_is_a_document(store: AnyStore) -> None:
     assert len(await store.documents.list("notes")) == 1
 
 
+async def test_bytes_that_are_no_text_are_kept_exactly(store: AnyStore) -> None:
+    content = bytes(range(256)) + b"\r\n\xff\xfe\x00"
+    await store.commit([put("a.bin", content)])
+    assert await store.documents.get("notes", "a.bin") == (version(1, content, path="a.bin"), content)
+
+
 async def test_the_content_of_a_document_is_a_blob(store: AnyStore) -> None:
     await store.commit([PutBlob(digest=sha256(b"one"), content=b"one"), put("a.md", b"one")])
     assert await store.blob(sha256(b"one")) == b"one"
@@ -156,6 +162,7 @@ async def test_documents_are_listed_by_glob_in_path_order(store: AnyStore, patte
         "a/.",
         "e\u0301.md",
         "x" * 1025,
+        "x" * 4096,
         "é" * 513,
         "\ud800",
     ],

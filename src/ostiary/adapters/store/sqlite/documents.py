@@ -63,7 +63,7 @@ def put_blob(write: PutBlob, limits: StoreLimits, prepared: Content | None = Non
         transaction.remember("pinned", write.digest, True)
         return 0
 
-    return run, len(write.content)
+    return run, _weight(write.content, prepared)
 
 
 def put(write: Put, limits: StoreLimits, prepared: Content | None = None) -> tuple[Unit, int]:
@@ -79,7 +79,7 @@ def put(write: Put, limits: StoreLimits, prepared: Content | None = None) -> tup
         executable = head.executable if write.executable is None else int(write.executable)
         return add(transaction, write, head, What(content.digest, len(write.content), label, executable))
 
-    return run, len(write.content)
+    return run, _weight(write.content, prepared)
 
 
 def extend(write: Extend, limits: StoreLimits) -> tuple[Unit, int]:
@@ -208,6 +208,11 @@ def _next_place(transaction: Transaction) -> int:
         newest = (transaction.row("SELECT max(id) FROM versions") or (0,))[0] or 0
     transaction.remember("place", "", newest + 1)
     return int(newest + 1)
+
+
+def _weight(content: bytes, prepared: Content | None) -> int:
+    """What was written ahead waits in nobody's way."""
+    return 0 if prepared is not None else len(content)
 
 
 def _check(collection: str, path: str) -> None:

@@ -148,9 +148,11 @@ class SqliteStore(SqliteReader):
     async def commit(
         self, writes: Sequence[Write], *, fence: Lease | None = None, expect: Mapping[str, int] | None = None
     ) -> tuple[int, ...]:
-        large = units.large_contents(writes, self._limits)
-        prepared = await self._written_ahead(large) if large else {}
-        unit, weight = units.plan(writes, fence, expect, limits=self._limits, prepared=prepared)
+        unit, weight = units.plan(writes, fence, expect, limits=self._limits)
+        large = units.large_contents(writes)
+        if large:
+            prepared = await self._written_ahead(large)
+            unit, weight = units.plan(writes, fence, expect, limits=self._limits, prepared=prepared)
         given: tuple[int, ...] = await self._writing.run(unit, weight, certain=True)
         if self.on_audit is not None:
             newest = max((seq for write, seq in zip(writes, given, strict=True) if type(write) is Audit), default=0)

@@ -18,8 +18,14 @@ def check(transaction: Transaction) -> None:
         inside = (f"{folded}/", f"{folded}0")
         each = (collection, *names, path, collection, *inside)
         found = transaction.row(_sql(len(names)), each * 2)
-        if found is not None:
+        if found is not None and _lives(transaction, collection, path):
             raise BadInput(_reason(path, folded, found[0]), hint="Choose another name, or move the other document away first.")
+
+
+def _lives(transaction: Transaction, collection: str, path: str) -> bool:
+    """Whether it is still there at the end of the unit that brought it to life."""
+    row = transaction.row("SELECT living FROM documents WHERE collection = ? AND path = ?", (collection, path))
+    return row is not None and bool(row[0])
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 
 from ostiary.adapters.store.codec import encode, encode_inbox
-from ostiary.adapters.store.limits import DEFAULT_LIMITS, StoreLimits, check_size
+from ostiary.adapters.store.limits import DEFAULT_LIMITS, StoreLimits
 from ostiary.adapters.store.sqlite import audit, blobs, documents, erasing, journal, leases, twins
 from ostiary.adapters.store.sqlite.blobs import LARGEST_ROW, Content
 from ostiary.adapters.store.sqlite.writer import Transaction, Unit
@@ -48,14 +48,13 @@ def plan(
     return run, weight
 
 
-def large_contents(writes: Sequence[Write], limits: StoreLimits) -> dict[int, bytes]:
-    """What should be hashed in a thread and written ahead, by its write's place. Raises BadInput for what is too large."""
-    found = {}
-    for place, write in enumerate(writes):
-        if isinstance(write, words.Put | words.PutBlob) and len(write.content) > LARGEST_ROW:
-            check_size(len(write.content), repr(write.path) if isinstance(write, words.Put) else "A blob", limits)
-            found[place] = write.content
-    return found
+def large_contents(writes: Sequence[Write]) -> dict[int, bytes]:
+    """What should be hashed in a thread and written ahead, by its write's place."""
+    return {
+        place: write.content
+        for place, write in enumerate(writes)
+        if isinstance(write, words.Put | words.PutBlob) and len(write.content) > LARGEST_ROW
+    }
 
 
 def _planned(write: Write, limits: StoreLimits, prepared: Content | None) -> tuple[Unit, int]:

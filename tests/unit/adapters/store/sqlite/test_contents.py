@@ -65,6 +65,12 @@ async def test_a_document_that_is_too_large_is_refused_before_anything_is_writte
     assert ask(path, "SELECT count(*) FROM staged") == [(0,)]
 
 
+async def test_a_large_document_whose_name_is_bad_is_refused_before_anything_is_written(store: SqliteStore, path: Path) -> None:
+    with pytest.raises(BadInput, match=r"it holds \.\."):
+        await store.commit([put("good.bin", noise(2_000_000)), put("../bad.bin", noise(2_000_000, 2))])
+    assert ask(path, "SELECT count(*) FROM pieces") == [(0,)]
+
+
 async def test_what_does_not_fit_into_the_store_is_refused_whole(narrow: SqliteStore, path: Path) -> None:
     await narrow.commit([put("a.bin", noise(2_500_000))])
     with pytest.raises(QuotaExceeded, match="may hold 4000000 bytes"):

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from ostiary.adapters.store.sqlite import SqliteStore, open_reader, open_store
+from ostiary.adapters.store.sqlite.verify import verify
+from ostiary.contracts.errors import StoreRefused
 from ostiary.contracts.events import SettingChanged
 from ostiary.kit.clock import ManualClock
 from tests.conformance.store.words import MAIN, setting
@@ -84,6 +86,22 @@ async def test_a_reader_reads_what_a_killed_process_left(path: Path) -> None:
     written_then_killed(path, 3)
     async with open_reader(path, KEY) as reader:
         assert len(await reader.read(MAIN)) == 3
+
+
+async def test_a_second_process_is_told_who_holds_the_store_and_may_read_beside_it(path: Path) -> None:
+    with child("write", path) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())[0] == 1
+        with pytest.raises(StoreRefused, match=f"in use by another process \\(pid {process.pid}\\)"):
+            async with open_store(path, KEY, clock=ManualClock()):
+                pass
+        async with open_reader(path, KEY) as reader:
+            assert len(await reader.read(MAIN)) == 1
+        assert verify(path, KEY).problems == ()
+        process.stdin.close()
 
 
 async def test_a_disk_without_room_refuses_the_unit_whole_and_the_store_goes_on_afterwards(path: Path) -> None:
