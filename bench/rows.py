@@ -49,6 +49,12 @@ BARS = {
     "fence_cold": Bar(12),
     "fence_warm": Bar(2),
     "exec_cpu": Bar(15),
+    "put_rate": Bar(2000, at_least=True),
+    "search_10k": Bar(8),
+    "search_100k": Bar(40),
+    "fresh_note": Bar(100),
+    "index_10k": Bar(20),
+    "live_tree": Bar(60),
     "size": Bar(120),
     "packages": Bar(45),
 }

@@ -13,6 +13,7 @@ from bench.scenes.sessions import long_session, many_sessions, one_session, slow
 from bench.scenes.sockets import fan_out, idle_sockets, round_trips, socket_turns
 from bench.scenes.starting import memory, starting
 from bench.scenes.tools import tools
+from bench.scenes.vault import vault
 from bench.stage import Stage
 
 SCENES: Mapping[str, Callable[[Stage], Iterator[Row]]] = {
@@ -32,6 +33,7 @@ SCENES: Mapping[str, Callable[[Stage], Iterator[Row]]] = {
     "prompt": prompt,
     "tools": tools,
     "rules": house_rules,
+    "vault": vault,
     "long-session": long_session,
     "size": installed,
 }
