@@ -48,12 +48,14 @@ Ask = Callable[[ModelRequest, float], Awaitable[Answered]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compact:
-    """A step: summarise before the next request. `is_asked`: a person wants it, and nothing else of this turn."""
+    """A step: summarise before the next request. `is_asked`: a person wants it, and nothing else of this turn; `is_refused`: the
+    model found the conversation too long, whatever we think of its length."""
 
     choice: ModelChoice
     facts: ModelFacts
     instructions: str = ""
     is_asked: bool = False
+    is_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,13 +92,16 @@ class Compacting:
         rules = self._rules()
         if not rules.compaction.is_on or job.compactions >= rules.compaction.attempts or is_one_call(job.key):
             return False
-        return self._cut(job, session, limit_of(rules.compaction, facts), rules) is not None
+        return self._cut(job, session, limit_of(rules.compaction, facts), rules, is_short=True) is not None
 
     def _is_many(self, session: Session, rules: RunRules) -> bool:
         return bool(rules.history_messages) and len(session.messages) > rules.history_messages
 
-    def _cut(self, job: Job, session: Session, limit: int, rules: RunRules) -> Cut | None:
+    def _cut(self, job: Job, session: Session, limit: int, rules: RunRules, *, is_short: bool = False) -> Cut | None:
+        """`is_short`: less shall stay than there is, however little that is."""
         kept = kept_characters(limit, job.compactions)
+        if is_short:
+            kept = min(kept, session.characters // 4 >> job.compactions)
         return cut_of(session, characters=kept, messages=rules.history_messages // 2)
 
     async def compact(
@@ -109,9 +114,7 @@ class Compacting:
         limit = limit_of(rules.compaction, step.facts)
         session = await self._sessions.get(job.key)
         size = session.characters
-        # Who asks for it wants less in view, however little it is.
-        kept = min(kept_characters(limit, job.compactions), size // 4) if step.is_asked else None
-        cut = self._cut(job, session, limit, rules) if kept is None else cut_of(session, characters=kept)
+        cut = self._cut(job, session, limit, rules, is_short=step.is_asked or step.is_refused)
         job.compactions += 1
         renewed = session.renewed
         event, usage = await self._summary(cut, step, session, limit) if cut is not None else (None, Usage())

@@ -211,8 +211,8 @@ class Runner:
         if wish:
             return Compact(choice=choice, facts=facts, is_asked=True, instructions=_words(turn) if wish == ASKED else "")
         if job.must_compact or self._compacting.is_due(job, session, facts, fixed):
-            job.must_compact = False
-            return Compact(choice=choice, facts=facts)
+            is_refused, job.must_compact = job.must_compact, False
+            return Compact(choice=choice, facts=facts, is_refused=is_refused)
         return None
 
     async def _ask(self, job: Job, asked: Asked) -> bool:
