@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ostiary.assembly.overriding import standing_in
+from ostiary.assembly.overriding import renamed, standing_in
 from ostiary.contracts.channel import Channel
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.model import ModelClient
@@ -47,6 +47,10 @@ class Host:
         self._take("override of", name)
         original = self.tools[name]
         self.tools[name] = standing_in(original, make(original))
+
+    def rename_tool(self, name: str, to: str) -> None:
+        self._take("tool", to)
+        self.tools[to] = renamed(self.tools.pop(name), to)
 
     def add_channel(self, channel: Channel) -> None:
         self._take("channel", channel.name)

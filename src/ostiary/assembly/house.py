@@ -20,6 +20,7 @@ from ostiary.adapters.tools.image import register_image
 from ostiary.adapters.tools.memory import register_memory
 from ostiary.adapters.tools.message import register_message
 from ostiary.adapters.tools.sessions import register_sessions
+from ostiary.adapters.tools.vault import register_vault
 from ostiary.assembly.audit import Auditor, lending_noted
 from ostiary.assembly.audit_watch import Watch
 from ostiary.assembly.builtin import Host, register_strangers
@@ -88,6 +89,8 @@ log = logging.getLogger("ostiary.assembly")
 GATEWAY_DB = Path("gateway.db")
 TOKEN = "gateway.token"  # noqa: S105 - the credential's name
 HOUSEKEEPING_SECONDS = 3600.0
+VAULT_TOOL = "vault_"
+VAULT_NAMES = ("read", "write", "edit", "exec")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,13 +365,11 @@ def _build(
         max_bytes=config.tools.result_max_bytes,
     )
     memory = house_memory(vault, newest, clock, guard=guard, sessions=sessions)
-    if config.memory.enabled:
-        register_memory(
-            host,
-            memory=memory.hands,
-            prefix="vault_" if config.posture == "vault" else "",
-            max_bytes=config.tools.result_max_bytes,
-        )
+    is_vault = config.posture == "vault"
+    if config.memory.enabled and config.plugins.slots.get("memory") != "none":
+        register_memory(host, memory=memory.hands, prefix=VAULT_TOOL if is_vault else "", max_bytes=config.tools.result_max_bytes)
+    if is_vault:
+        _register_vault(ground, vault, guard)
     add_memory_commands(host.add_command, memory, lambda: newest.rules.zone)
     add_approval_commands(host.add_command, approvals, clock)
     add_change_commands(host.add_command, changes)
@@ -436,6 +437,21 @@ def _register_builtins(ground: Ground, engine: Supervisor, hands: Hands, standin
     )
     register_status(host, clock=ground.clock, zone=newest.rules.zone, view=engine.view, shows_session=config.posture != "team")
     add_builtin_commands(host.add_command, version=__version__, house=standing)
+
+
+def _register_vault(ground: Ground, vault: Vault, guard: Guard) -> None:
+    """In this posture the file tools have names of their own, so that no list meant for the usual ones opens them."""
+    host = ground.host
+    for name in VAULT_NAMES:
+        host.rename_tool(name, VAULT_TOOL + name)
+    register_vault(
+        host,
+        documents=vault.store.documents,
+        search=vault.search,
+        folder_of=folder_of,
+        protected=guard.protected_path,
+        max_bytes=ground.newest.live.current.config.tools.result_max_bytes,
+    )
 
 
 async def _fill_workspace(store: SqliteStore, clock: SystemClock, loaded: Loaded) -> None:

@@ -11,8 +11,16 @@ def standing_in(original: Tool, made: Tool) -> Tool:
     """`made` as the house takes it. Raises BadInput if it has another name."""
     if made.spec.name != original.spec.name:
         raise BadInput(f"what overrides the tool {original.spec.name} must keep its name, and is called {made.spec.name[:40]}")
-    spec = narrowed(original.spec, made.spec)
-    binding = [tool for tool in (original, made) if isinstance(tool, Binding)]
+    return _as(narrowed(original.spec, made.spec), made, original)
+
+
+def renamed(tool: Tool, name: str) -> Tool:
+    """The same tool under another name: a list that allows the one says nothing about the other."""
+    return _as(replace(tool.spec, schema=replace(tool.spec.schema, name=name)), tool)
+
+
+def _as(spec: ToolSpec, made: Tool, *others: Tool) -> Tool:
+    binding = [tool for tool in (*others, made) if isinstance(tool, Binding)]
     return _Bound(spec, made, tuple(binding)) if binding else _StandIn(spec, made)
 
 

@@ -56,7 +56,7 @@ POSTURES: Mapping[str, Mapping[str, Any]] = {
         },
     },
     "vault": {
-        "agents": {"defaults": {"sandbox": {"mode": "all", "workspaceAccess": "none"}}},
+        "agents": {"defaults": {"sandbox": {"mode": "all", "workspaceAccess": "rw"}}},
         "plugins": {"slots": {"memory": "vault"}},
         "tools": {
             "profile": "minimal",

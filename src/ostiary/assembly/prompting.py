@@ -152,7 +152,7 @@ class HousePrompts:
             name=self._names(key.agent),
             tools=tuple(spec.schema for spec in specs),
             files=files,
-            sandbox=FENCED if any(spec.name == "exec" for spec in specs) else "",
+            sandbox=FENCED if any(spec.name in ("exec", "vault_exec") for spec in specs) else "",
             time_zone=rules.zone_name,
             has_envelopes=pushes,
             may_be_silent=pushes and source in ("group", "channel"),

@@ -16,7 +16,7 @@ from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import Address, UserId
 from ostiary.contracts.model import ModelFacts, ModelRef
 from ostiary.contracts.store import Put
-from ostiary.core.agent.bootstrap import BOOTSTRAP
+from ostiary.core.agent.bootstrap import BOOTSTRAP, MEMORY
 from ostiary.core.agent.context import Prepared
 from ostiary.core.sessions.session import Session, Turn
 from ostiary.kit.clock import ManualClock
@@ -41,7 +41,8 @@ class Desk:
         )
 
     async def write(self, name: str, text: str) -> None:
-        await self.store.commit([Put(collection=BOOTSTRAP, path=name, content=text.encode(), at=0.0, author="owner")])
+        collection = MEMORY if name == "MEMORY.md" else BOOTSTRAP
+        await self.store.commit([Put(collection=collection, path=name, content=text.encode(), at=0.0, author="owner")])
 
     async def prompt(
         self, principal: Principal = OWNER, *, scope: str = "main", facts: ModelFacts = FACTS, channel: str = "telegram"

@@ -165,7 +165,8 @@ def _belongs(section: str, mode: Mode) -> bool:
 
 def _values(inputs: PromptInputs) -> dict[str, Mapping[str, str]]:
     """The sections that have something to say, with what fills their placeholders."""
-    tools = {tool.name for tool in inputs.tools}
+    # The posture vault knows some tools by names of their own.
+    tools = {tool.name.removeprefix("vault_") for tool in inputs.tools}
     values: dict[str, Mapping[str, str]] = {"identity": {"name": inputs.name}, "safety": {}}
     if tools:
         values["tooling"] = {}

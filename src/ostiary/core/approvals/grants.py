@@ -37,13 +37,16 @@ class Subject:
     free: frozenset[str]
 
 
-SUBJECTS: Mapping[str, Subject] = {
+_SUBJECTS: Mapping[str, Subject] = {
     "exec": Subject(argument="command", free=frozenset({"timeout", "background"})),
     "write": Subject(argument="path", free=frozenset({"content"})),
     "edit": Subject(argument="path", free=frozenset({"old", "new", "all"})),
     "message": Subject(argument="to", free=frozenset({"text"})),
     "browser": Subject(argument="url", free=frozenset()),
 }
+SUBJECTS: Mapping[str, Subject] = {**_SUBJECTS, **{f"vault_{name}": _SUBJECTS[name] for name in ("exec", "write", "edit")}}
+_COMMANDS = ("exec", "vault_exec")
+_WRITES = ("write", "edit", "vault_write", "vault_edit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +106,9 @@ def offers_for(tool: str, arguments: Mapping[str, object]) -> tuple[str, ...]:
     value = arguments.get(subject.argument) if subject is not None else None
     if not isinstance(value, str) or not value:
         return (EXACTLY,)
-    if tool == "exec":
+    if tool in _COMMANDS:
         return command_offers(value) or (EXACTLY,)
-    folder = value.rpartition("/")[0] if tool in ("write", "edit") else ""
+    folder = value.rpartition("/")[0] if tool in _WRITES else ""
     return (_literal(value), *((f"{_literal(folder)}/*",) if folder else ()))
 
 
@@ -131,7 +134,7 @@ def grant_for(
         by=by,
         given_at=now,
         # An open pattern runs no file of the workspace; what is stated word by word may.
-        bound=_contents(bound) if tool == "exec" and (pattern.startswith(EXACT) or not pattern.endswith("*")) else {},
+        bound=_contents(bound) if tool in _COMMANDS and (pattern.startswith(EXACT) or not pattern.endswith("*")) else {},
     )
     if not made.covers(action, now):
         raise BadInput(f"the pattern {pattern!r} does not cover this call", hint="Choose one of the patterns that are offered.")
@@ -144,7 +147,7 @@ def _matches(tool: str, pattern: str, arguments: Mapping[str, object]) -> bool:
     value = arguments.get(SUBJECTS[tool].argument) if tool in SUBJECTS else None
     if not isinstance(value, str):
         return False
-    if tool == "exec":
+    if tool in _COMMANDS:
         return command_matches(pattern, value)
     if ".." in value or "%2e" in value.lower() or "\\" in value:
         # It would lead out of what the pattern names.
@@ -158,7 +161,7 @@ def _matches(tool: str, pattern: str, arguments: Mapping[str, object]) -> bool:
 
 def _is_boundless(tool: str, pattern: str) -> bool:
     """Whether it does not say what it is about: its beginning must, up to the host of an address."""
-    if tool == "exec":
+    if tool in _COMMANDS:
         return not pattern.strip(" */.")
     beginning = _WILD.split(_LITERAL.sub(r"\1", pattern), maxsplit=1)[0] if _WILD.search(_LITERAL.sub("_", pattern)) else pattern
     if tool == "browser" and beginning != pattern:

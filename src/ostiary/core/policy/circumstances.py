@@ -27,7 +27,7 @@ CHILDREN_DENY = (
     "sessions_send",
 )
 LEAVES_DENY = ("sessions_list", "sessions_history", "sessions_spawn")
-_WRITERS = ("write", "edit", "apply_patch")
+_WRITERS = ("write", "edit", "apply_patch", "vault_write", "vault_edit")
 _MAIN = "main"
 
 
