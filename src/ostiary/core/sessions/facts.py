@@ -23,7 +23,7 @@ _NUMBER = r"(?<![\w.])[€$£#+]?\d[\d.,'’-]*\d(?:%|€|[a-z]{1,4}\b)?|(?<![\w
 _EXACT = re.compile(rf"(?P<url>{_URL})|(?P<email>{_EMAIL})|(?P<path>{_PATH})|(?P<date>(?i:{_DATE}))|(?P<number>{_NUMBER})")
 _NAME = re.compile(r"\b[^\W\d_a-z][\w'’-]*[^\W\d_][\w'’-]*(?: (?:(?:van|von|de|la|du|al) )?[^\W\d_a-z][\w'’-]+)*")
 _ENDS = re.compile(r"(?<=[.!?;])(?<![A-Z][a-z]\.)\s+|\n+")
-_STARTS = re.compile(r"(?:^|[.!?:;\n\"“(*•–-])\s*$")
+_STARTS = re.compile(r"(?:^|[!?:;\n\"“(*•–-]|(?<![A-Z][a-z])\.)\s*$")
 _TRAILING = ".,;:!?'’)-"
 _NOT_NAMES = frozenset(
     {
