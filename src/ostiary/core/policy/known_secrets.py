@@ -1,11 +1,15 @@
-"""The forms a secret that we hold may turn up in: as it is, cut in two, quoted, encoded, backwards."""
+"""The forms a secret that we hold may turn up in: as it is, cut in two, quoted, encoded, backwards; and how to find them all.
+
+A form of fifteen bytes holds, wherever it begins, eight that begin at a multiple of eight. So each eighth place of a text is
+looked up in one table of such eights of every form: the same work for one secret as for a thousand.
+"""
 
 import json
 import re
 import sys
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import quote
 
 from ostiary.contracts.records import dataclass
@@ -14,12 +18,13 @@ from ostiary.core.policy.secret_shapes import LONG_RUN
 SHORTEST = 6
 """Shorter texts are no secrets: taking them out would shred everything else."""
 
-GRAMMED = 23
-"""A text of this length holds eight bytes that begin at a multiple of sixteen, wherever it begins itself."""
-
 _SHORTEST_ENCODED = 8
 _SHORTEST_HALVED = 32
+_LEAST_HALF = 23
 _MOST_FORMS = 2000
+_AT_ONCE = 4096
+# Width and step of a table, and how many single searches cost as much. What is sought must be as long as both, less one.
+_TABLES = ((8, 16, 8), (8, 8, 12), (4, 8, 15), (4, 4, 25))
 _LONG_RUN = re.compile(rb"[A-Za-z0-9_-]{%d,}" % LONG_RUN)
 
 
@@ -27,51 +32,107 @@ _LONG_RUN = re.compile(rb"[A-Za-z0-9_-]{%d,}" % LONG_RUN)
 class Form:
     """`text` is looked for. `whole` is what it is a part of, beginning at `place`: a find goes on as far as that is there.
 
-    `folded`: it is the same in capitals (hex). `run` is its first long run of word characters, `sought` it itself, as bytes;
-    empty if it has none, or is not ASCII."""
+    `folded`: it is the same in capitals (hex)."""
 
     text: str
     whole: str
     place: int = 0
     folded: bool = False
-    sought: bytes = b""
-    run: bytes = b""
-    is_spaced: bool = False
+
+
+Sought = tuple[bytes, Form]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """What is sought, by the `width` bytes that it may have at a multiple of `step`."""
+
+    width: int
+    step: int
+    by_word: Mapping[int, tuple[Sought, ...]]
+
+    def found(self, text: bytes) -> Iterator[Form]:
+        """The forms of which what is sought is in this text."""
+        size = len(text) // self.width * self.width
+        words = memoryview(text)[:size].cast("Q" if self.width == 8 else "I")[:: self.step // self.width] if size else ()
+        for first in range(0, len(words), _AT_ONCE):
+            start, end = first * self.step, (first + _AT_ONCE) * self.step
+            # A stretch at a time: a word that is there by chance leads to a search of that stretch and not of everything.
+            for word in self.by_word.keys() & words[first : first + _AT_ONCE]:
+                for sought, form in self.by_word[word]:
+                    if text.find(sought, max(0, start - len(sought)), end + len(sought)) >= 0:
+                        yield form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """`in_runs` are the forms with a long run of word characters in them, sought by that; of the others the shortest, `few`, are
+    not worth a table. `spaced` have white space in them."""
+
+    in_runs: Table | None = None
+    others: Table | None = None
+    few: tuple[Sought, ...] = ()
+    spaced: tuple[str, ...] = ()
+
+    def found(self, text: bytes, runs: bytes) -> frozenset[Form]:
+        """The forms that may be in a text with these long runs, both in small letters; none that is there is missing."""
+        few = (form for sought, form in self.few if sought in text)
+        others = self.others.found(text) if self.others else ()
+        return frozenset((*few, *others, *(self.in_runs.found(runs) if self.in_runs else ())))
+
+
+def known(secrets: Iterable[str]) -> Known:
+    forms = forms_of(secrets)
+    in_runs: list[Sought] = []
+    others: list[Sought] = []
+    for form in forms:
+        sought = as_bytes(form.text).lower()
+        run = max(_LONG_RUN.findall(sought), key=len, default=b"")
+        (in_runs if run else others).append((run or sought, form))
+    few = _few(others)
+    return Known(
+        in_runs=_table(in_runs),
+        others=_table(others[few:]),
+        few=tuple(others[:few]),
+        spaced=tuple(form.text for form in forms if any(letter.isspace() for letter in form.text)),
+    )
 
 
 def forms_of(secrets: Iterable[str]) -> tuple[Form, ...]:
     """Every form of each, shortest first and bounded. A half is enough: what a cut output shows of a secret is as telling."""
     found: dict[str, Form] = {}
     for secret in secrets:
-        if len(secret.strip()) < SHORTEST:
-            continue
-        for form in _forms(secret):
-            if form.text not in found:
-                found[form.text] = _prepared(form)
+        if len(secret.strip()) >= SHORTEST:
+            for form in _forms(secret):
+                found.setdefault(form.text, form)
     return tuple(sorted(found.values(), key=lambda form: len(form.text)))[-_MOST_FORMS:]
 
 
-def grams_of(forms: Iterable[Form]) -> frozenset[int]:
-    """Every eight bytes in a row of every form long enough to hold eight that begin at a multiple of sixteen.
-
-    Text that has none of these at such places has none of the forms: one look, however many secrets there are."""
-    grams: set[int] = set()
-    for form in forms:
-        if len(form.sought) >= GRAMMED:
-            for written in {form.sought, form.sought.upper()} if form.folded else {form.sought}:
-                grams.update(int.from_bytes(written[at : at + 8], sys.byteorder) for at in range(len(written) - 7))
-    return frozenset(grams)
+def as_bytes(text: str) -> bytes:
+    """One byte for each character: what is found in it has the same place in the text."""
+    return text.encode("latin-1", "replace")
 
 
-def may_hold(text: bytes, grams: frozenset[int]) -> bool:
-    return bool(grams) and not grams.isdisjoint(memoryview(text)[: len(text) // 8 * 8].cast("Q")[::2])
+def _few(others: list[Sought]) -> int:
+    """How many of these, the shortest come first, are searched for one by one: as it costs least in all."""
+    lengths = [len(sought) for sought, _ in others]
+    ways = [(bisect_left(lengths, width + step - 1), cost) for width, step, cost in _TABLES]
+    return min((len(others), 0), *ways, key=sum)[0]
 
 
-def _prepared(form: Form) -> Form:
-    sought = form.text.encode() if form.text.isascii() else b""
-    run = _LONG_RUN.search(sought)
-    is_spaced = any(letter.isspace() for letter in form.text)
-    return replace(form, sought=sought, run=run[0] if run else b"", is_spaced=is_spaced)
+def _table(all_sought: list[Sought]) -> Table | None:
+    if not all_sought:
+        return None
+    shortest = min(len(sought) for sought, _ in all_sought)
+    width, step = next((width, step) for width, step, _ in _TABLES if width + step - 1 <= shortest)
+    by_word: dict[int, tuple[Sought, ...]] = {}
+    for sought, form in all_sought:
+        # The middle tells more than a beginning that all keys of a provider have.
+        middle = (len(sought) - width - step + 1) // 2
+        for at in range(middle, middle + step):
+            word = int.from_bytes(sought[at : at + width], sys.byteorder)
+            by_word[word] = (*by_word.get(word, ()), (sought, form))
+    return Table(width=width, step=step, by_word=by_word)
 
 
 def _forms(secret: str) -> Iterator[Form]:
@@ -104,7 +165,7 @@ def _plain(secret: str) -> Iterator[Form]:
     if len(secret) < _SHORTEST_HALVED:
         yield Form(text=secret, whole=secret)
         return
-    half = max(GRAMMED, len(secret) // 2)
+    half = max(_LEAST_HALF, len(secret) // 2)
     yield Form(text=secret[:half], whole=secret)
     yield Form(text=secret[-half:], whole=secret, place=len(secret) - half)
 

@@ -5,17 +5,22 @@ Pure, and linear in the text: a search for each anchor, then a pattern only wher
 """
 
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import islice
 from typing import Final
 
-from ostiary.core.policy.known_secrets import GRAMMED, Form, forms_of, grams_of, may_hold
+from ostiary.contracts.records import dataclass
+from ostiary.core.policy.known_secrets import Form, Known, as_bytes, known
 from ostiary.core.policy.protected import protected_path
 from ostiary.core.policy.secret_commands import secret_command
 from ostiary.core.policy.secret_shapes import (
     ABOUT,
     AFTER_PREFIX,
+    BEFORE_RUN,
     DISCORD,
+    FOLD,
     LONG_RUN,
     PREFIXES,
     SHAPES,
@@ -29,26 +34,22 @@ Span = tuple[int, int, str]
 
 KNOWN: Final = "known"
 
-_BEFORE_RUN = 12
-_WORTH_CONDENSING = 16 * 1024
+_WORTH_CONDENSING = 512
 _ALNUM = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _WORDS = bytes(97 if c in _ALNUM or c in b"_-" else 32 for c in range(256))
 _STRUCTURE = bytes(97 if c in _ALNUM else 95 if c in b"_-" else 32 for c in range(256))
 # Word characters as they are, all else a blank.
 _SPACED = bytes(c if c in _ALNUM or c in b"_-" else 32 for c in range(256))
+_FAR_APART = 400
 _MANY = 512
 _RUN = b"a" * LONG_RUN
 _KEY = b"_" + b"a" * 20
-_IN_RUNS: Final = tuple(shape for shape in SHAPES if shape.in_run)
 _ANYWHERE: Final = tuple(shape for shape in SHAPES if not shape.in_run and not shape.folded)
 _FOLDED: Final = tuple(shape for shape in SHAPES if shape.folded)
+# As they begin in text whose other signs are all blanks.
+_IN_RUNS: Final = {shape.anchor.translate(_SPACED).lstrip(): shape for shape in SHAPES if shape.in_run}
 # Words before a dash that people also write: what follows must have been drawn.
 _WORDY = frozenset({b"key", b"secret", b"fw", b"ol", b"odt", b"csk", b"glc", b"hf", b"phc"})
-
-
-_ALL_HEADS: Final = frozenset(
-    {*(shape.anchor.translate(_SPACED).lstrip() for shape in _IN_RUNS), *(prefix + b"_" for prefix in PREFIXES), b"M "}
-)
 
 
 def _by_ending() -> dict[bytes, tuple[bytes, ...]]:
@@ -63,34 +64,35 @@ _BY_ENDING: Final = _by_ending()
 
 @cache
 def _heads() -> "re.Pattern[bytes]":
-    """How shapes that stand in a long run begin, in text whose other signs are all blanks: the engine flies from blank to
-    blank."""
-    anchors = {_plain(shape.anchor) for shape in _IN_RUNS}
-    by_letter: dict[bytes, list[bytes]] = {}
-    for anchor in sorted(anchors):
-        by_letter.setdefault(anchor[:1], []).append(re.escape(anchor[1:]))
-    for prefix in sorted(PREFIXES):
-        by_letter.setdefault(prefix[:1], []).append(re.escape(prefix[1:]) + rb"[_-](?=[A-Za-z0-9]{20})")
-    tree = b"|".join(re.escape(letter) + b"(?:" + b"|".join(rest) + b")" for letter, rest in by_letter.items())
-    return re.compile(rb" (" + tree + rb"|[MNO][A-Za-z0-9]{22,27}+ )")
+    """How shapes that stand in a long run begin: the engine flies from blank to blank."""
+    letters = bytes(sorted({head[0] for head in _IN_RUNS}))
+    return re.compile(rb" (?=[MNO%s])(?=(%s|[MNO][A-Za-z0-9]{22,27}+ ))" % (letters, b"|".join(map(re.escape, sorted(_IN_RUNS)))))
 
 
-def _plain(anchor: bytes) -> bytes:
-    return anchor.translate(_SPACED).lstrip()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Runs:
+    """The long runs of word characters of a text, each with a little of what stands before it: where most shapes begin.
+
+    The piece of `text` that begins at `begins[n]` stands `further[n]` characters further on in the whole."""
+
+    text: bytes
+    begins: tuple[int, ...] = (0,)
+    further: tuple[int, ...] = (0,)
+
+    def place(self, at: int) -> int:
+        return at + self.further[bisect_right(self.begins, at) - 1]
 
 
 class Guard:
     """`known` gives the secrets we hold, at each call as they are then; `state` are our own folders on this machine."""
 
-    __slots__ = ("_forms", "_grams", "_known", "_secrets", "_spaced", "_state")
+    __slots__ = ("_known", "_secrets", "_state", "_table")
 
     def __init__(self, known: Callable[[], tuple[str, ...]] = tuple, *, state: tuple[str, ...] = ()) -> None:
         self._known = known
         self._state = state
         self._secrets: tuple[str, ...] = ()
-        self._forms: tuple[Form, ...] = ()
-        self._grams: frozenset[int] = frozenset()
-        self._spaced: tuple[str, ...] = ()
+        self._table = Known()
 
     def redact(self, text: str) -> str:
         """The same text with `[redacted:<kind>]` for each secret; the very same object if there is none."""
@@ -111,10 +113,9 @@ class Guard:
 
     def spans(self, text: str) -> tuple[Span, ...]:
         """Where they are, in order, none touching another."""
-        # One byte for each character: what is found has the same place in the text.
-        view = text.encode("latin-1", "replace")
-        core = _condensed(view)
-        found = [*_shaped(view, core), *self._held(text, view, core)]
+        view = as_bytes(text)
+        runs = _runs(view)
+        found = [*_shaped(view, runs), *self._held(text, view, runs)]
         return _apart(found) if found else ()
 
     def stream(self) -> "Stream":
@@ -131,34 +132,20 @@ class Guard:
 
     def spaced_forms(self) -> tuple[str, ...]:
         """The forms that have white space in them: waiting for a word's end is not enough for those."""
-        self._current()
-        return self._spaced
+        return self._current().spaced
 
-    def _current(self) -> tuple[Form, ...]:
+    def _current(self) -> Known:
         secrets = self._known()
         if secrets is not self._secrets and secrets != self._secrets:
-            self._forms = forms_of(secrets)
-            self._grams = grams_of(self._forms)
-            self._spaced = tuple(form.text for form in self._forms if form.is_spaced)
+            self._table = known(secrets)
         self._secrets = secrets
-        return self._forms
+        return self._table
 
-    def _held(self, text: str, view: bytes, core: bytes) -> Iterator[Span]:
-        folded = b""
-        forms = self._current()
-        is_likely = len(view) < _WORTH_CONDENSING or may_hold(core, self._grams)
-        for form in forms:
-            if len(form.text) > len(text):
-                return
-            if not is_likely and form.run and len(form.sought) >= GRAMMED:
-                continue
-            if form.folded:
-                folded = folded or core.lower()
-                if form.sought in folded:
-                    # Lowered as bytes: lowering text may change how long it is.
-                    yield from _everywhere(view.lower().decode("latin-1"), form)
-            elif not form.sought or ((not form.run or core is view or form.run in core) and form.sought in view):
-                yield from _everywhere(text, form)
+    def _held(self, text: str, view: bytes, runs: _Runs) -> Iterator[Span]:
+        # Lowered as bytes: lowering text may change how long it is.
+        small = view.lower()
+        for form in self._current().found(small, small if runs.text is view else runs.text.lower()):
+            yield from _everywhere(small.decode("latin-1") if form.folded else text, form)
 
 
 def _everywhere(text: str, form: Form) -> Iterator[Span]:
@@ -180,75 +167,84 @@ def _everywhere(text: str, form: Form) -> Iterator[Span]:
         start = text.find(form.text, end)
 
 
-def _condensed(view: bytes) -> bytes:
-    """Only the long runs of word characters, each with a little of what stands before it: where most shapes can be at all.
-
-    The text itself if it is short or has so many that leaving the rest out would save nothing."""
+def _runs(view: bytes) -> _Runs:
+    """All of the text if it is short or has so many that leaving the rest out would save nothing."""
     if len(view) < _WORTH_CONDENSING:
-        return view
+        return _Runs(text=view)
     words = view.translate(_WORDS)
-    if words.count(_RUN) * LONG_RUN * 4 > len(view):
-        return view
     pieces: list[bytes] = []
+    begins, further = [0], [0]
+    size = 0
     start = words.find(_RUN)
     while start >= 0:
         end = words.find(b" ", start)
         end = len(view) if end < 0 else end
-        pieces.append(view[max(0, start - _BEFORE_RUN) : end + 1])
+        first = max(0, start - BEFORE_RUN)
+        pieces.append(view[first : end + 1])
+        begins.append(size)
+        further.append(first - size)
+        size += len(pieces[-1])
+        if len(pieces) * _FAR_APART > len(view):
+            return _Runs(text=view)
         start = words.find(_RUN, end)
-    return b"\n".join(pieces)
+    return _Runs(text=b"".join(pieces), begins=tuple(begins), further=tuple(further))
 
 
-def _shaped(view: bytes, core: bytes) -> Iterator[Span]:
-    heads = _beginnings(core)
-    if heads:
-        yield from _in_runs(view, heads)
+def _shaped(view: bytes, runs: _Runs) -> Iterator[Span]:
+    yield from _in_runs(view, runs)
+    yield from _prefixed(runs)
     for shape in _ANYWHERE:
-        yield from _matches(shape, view, view)
-    folded = view.lower()
+        if (first := view.find(shape.anchor)) >= 0:
+            yield from _judged(shape, view, shape.pattern.finditer(view, first))
+    folded = view.translate(FOLD)
     for shape in _FOLDED:
-        yield from _matches(shape, view, folded)
+        if (first := folded.find(shape.anchor)) >= 0:
+            yield from _judged(shape, view, shape.pattern.finditer(folded, first))
 
 
-def _beginnings(core: bytes) -> frozenset[bytes]:
-    """Which shapes seem to begin somewhere. With very many beginnings all of them: looking on would cost more."""
-    found: set[bytes] = set()
-    for number, match in enumerate(_heads().finditer(b" " + core.translate(_SPACED))):
-        found.add(match[1])
-        if number == _MANY:
-            return _ALL_HEADS
-    return frozenset(found)
-
-
-def _in_runs(view: bytes, heads: frozenset[bytes]) -> Iterator[Span]:
-    for shape in _IN_RUNS:
-        if _plain(shape.anchor) in heads:
-            yield from _matches(shape, view, view)
-    if any(head[:-1] in PREFIXES for head in heads):
-        yield from _prefixed(view, view.translate(_STRUCTURE))
-    if any(head[:1] in b"MNO" and head.endswith(b" ") for head in heads):
-        for match in compiled(DISCORD).finditer(view):
-            yield match.start(), match.end(), "discord"
-
-
-def _matches(shape: Shape, view: bytes, searched: bytes) -> Iterator[Span]:
-    first = searched.find(shape.anchor)
-    if first < 0:
+def _in_runs(view: bytes, runs: _Runs) -> Iterator[Span]:
+    most = _MANY + len(view) // _FAR_APART
+    heads = list(islice(_heads().finditer(b" " + runs.text.translate(_SPACED)), most))
+    if len(heads) == most:
+        # So many would cost more one by one than the whole text does.
+        for shape in (*_IN_RUNS.values(), DISCORD):
+            yield from _judged(shape, view, shape.pattern.finditer(view))
         return
-    pattern = shape.pattern
-    has_rest = "rest" in pattern.groupindex
-    group: str | int = "secret" if "secret" in pattern.groupindex else 0
-    # A lookbehind still sees what stands before the place where the search begins.
-    for match in pattern.finditer(searched, first):
+    found: dict[Shape, list[re.Match[bytes]]] = {}
+    for head in heads:
+        shape = _IN_RUNS.get(head[1], DISCORD)
+        # The blank before the head may be the colon that the anchor begins with.
+        match = shape.pattern.match(view, runs.place(head.start()) - shape.anchor.startswith(b":"))
+        if match is not None:
+            before = found.setdefault(shape, [])
+            if not before or match.start() >= before[-1].end():
+                before.append(match)
+    for shape, matches in found.items():
+        yield from _judged(shape, view, matches)
+
+
+def _judged(shape: Shape, view: bytes, matches: Iterable["re.Match[bytes]"]) -> Iterator[Span]:
+    """Those of the matches that are secrets."""
+    has_rest = "rest" in shape.pattern.groupindex
+    group: str | int = "secret" if "secret" in shape.pattern.groupindex else 0
+    # The same text is often there many times.
+    verdicts: dict[bytes, bool] = {}
+    for match in matches:
         start, end = match.span(group)
         if has_rest and ABOUT.match(match["rest"]):
             continue
-        if shape.accept is None or shape.accept(view[start:end]):
-            yield start, end, "anthropic" if view.startswith(b"sk-ant-", start) else shape.kind
+        secret = view[start:end]
+        is_secret = verdicts.get(secret)
+        if is_secret is None:
+            is_secret = verdicts[secret] = shape.accept is None or shape.accept(secret)
+        if is_secret:
+            yield start, end, "anthropic" if secret.startswith(b"sk-ant-") else shape.kind
 
 
-def _prefixed(view: bytes, structure: bytes) -> Iterator[Span]:
+def _prefixed(runs: _Runs) -> Iterator[Span]:
     rest = compiled(AFTER_PREFIX)
+    view = runs.text
+    structure = view.translate(_STRUCTURE)
     at = structure.find(_KEY)
     while at >= 0:
         for prefix in _BY_ENDING.get(view[max(0, at - 2) : at], ()):
@@ -256,7 +252,7 @@ def _prefixed(view: bytes, structure: bytes) -> Iterator[Span]:
             if view[max(0, start) : at] == prefix and (start == 0 or view[start - 1] not in _ALNUM):
                 match = rest.match(view, at)
                 if match is not None and (is_random if prefix in _WORDY else is_no_example)(match[0]):
-                    yield start, match.end(), PREFIXES[prefix]
+                    yield runs.place(start), runs.place(at) + match.end() - at, PREFIXES[prefix]
         at = structure.find(_KEY, at + len(_KEY))
 
 
