@@ -174,7 +174,7 @@ class DeleteSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasePayload:
-    """The payload of one event is gone for ever; envelope and digest stay."""
+    """The payload of one event is gone for ever; envelope and digest stay. Delivered replies of its turn lose their words."""
 
     session: SessionKey
     seq: int
@@ -202,6 +202,13 @@ class PutBlob:
 
     digest: str
     content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EraseBlob:
+    """The bytes are gone for ever, unless a document version holds the same. Gives how many blobs went."""
+
+    digest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,6 +330,7 @@ Write = (
     | SetValue
     | DeleteValue
     | PutBlob
+    | EraseBlob
     | Put
     | Extend
     | Move

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from ostiary.contracts.errors import BadInput, Conflict
-from ostiary.contracts.store import DocumentVersion, PutBlob, Tombstone
+from ostiary.contracts.store import DocumentVersion, EraseBlob, PutBlob, Tombstone
 from tests.conformance.store.conftest import AnyStore
 from tests.conformance.store.words import LABEL, NOW, put, sha256, tombstone
 
@@ -180,3 +180,15 @@ async def test_a_path_that_could_be_written_another_way_or_leaves_is_refused(sto
 async def test_an_odd_but_clear_path_is_kept_exactly(store: AnyStore, path: str) -> None:
     await store.commit([put(path)])
     assert [one.path for one in await store.documents.list("notes")] == [path]
+
+
+async def test_an_erased_blob_is_gone_unless_a_document_holds_the_same(store: AnyStore) -> None:
+    for content in (b"a prompt", b"a prompt and a document"):
+        await store.commit([PutBlob(digest=sha256(content), content=content)])
+    await store.commit([put("a.md", b"a prompt and a document")])
+    erase = [EraseBlob(digest=sha256(content)) for content in (b"a prompt", b"a prompt and a document", b"nowhere")]
+    assert await store.commit(erase) == (1, 0, 0)
+    assert await store.blob(sha256(b"a prompt")) is None
+    found = await store.documents.get("notes", "a.md")
+    assert found is not None
+    assert found[1] == b"a prompt and a document"

@@ -252,3 +252,11 @@ async def test_a_turn_is_known_by_its_session(store: AnyStore) -> None:
     await store.commit([setting("a", turn="t1"), setting("b", session=OTHER, turn="t2"), setting("c")])
     await store.commit([MarkTurn(turn="t3", session=OTHER, lane="main", state="running")])
     assert [await store.session_of(turn) for turn in ("t1", "t2", "t3", "t4", "")] == [MAIN, OTHER, OTHER, None, None]
+
+
+async def test_erasing_an_event_takes_the_words_out_of_the_delivered_replies_of_its_turn(store: AnyStore) -> None:
+    await store.commit([setting("a", turn="t1"), reply("t1:1:0", words="a secret"), reply("t2:1:0", words="another turn's")])
+    await store.commit([MarkOutbox(key=key, state="sent", attempts=1) for key in ("t1:1:0", "t2:1:0")])
+    await store.commit([ErasePayload(session=MAIN, seq=1)])
+    kept = [await store.outbox_item(key) for key in ("t1:1:0", "t2:1:0")]
+    assert [each.message.text for each in kept if each is not None] == ["", "another turn's"]

@@ -19,6 +19,7 @@ from ostiary.contracts.store import (
     DeleteValue,
     Documents,
     DocumentVersion,
+    EraseBlob,
     ErasePayload,
     EraseVersions,
     Put,
@@ -30,7 +31,7 @@ from ostiary.core.memory.entries import Entry, entries, holding, without
 from ostiary.core.memory.paths import SESSIONS
 from ostiary.core.memory.rules import MemoryRules
 from ostiary.core.memory.shelf import as_text, ever_there
-from ostiary.core.memory.spoken import Spoken, spoken
+from ostiary.core.memory.spoken import Spoken, prompts, spoken
 from ostiary.core.memory.summary import tells_of
 from ostiary.core.memory.text import holds, normal
 from ostiary.core.routing.intake import COMMAND_REPLIES
@@ -59,13 +60,14 @@ class Loss:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgetting:
     """What would be erased. `left` names, with the reason, what holds the text and stays. `replies` are kept answers to
-    commands."""
+    commands, `prompts` digests of kept prompts."""
 
     digest: str
     losses: tuple[Loss, ...]
     spoken: tuple[Spoken, ...]
     left: tuple[str, ...]
     replies: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -133,6 +135,7 @@ class Forgetter:
             spoken=heard,
             left=found.left,
             replies=await self._replies(wanted),
+            prompts=await self._prompts(wanted),
         )
 
     async def forget(self, text: str, *, by: Principal) -> Forgotten:
@@ -191,6 +194,15 @@ class Forgetter:
         kept = await self._store.values(COMMAND_REPLIES)
         return tuple(key for key, value in kept.items() if holds(normal(value.decode("utf-8", "replace")), wanted))
 
+    async def _prompts(self, wanted: str) -> tuple[str, ...]:
+        """MEMORY.md stands in the prompts that were made of it."""
+        found = []
+        for digest in await prompts(self._store):
+            kept = await self._store.blob(digest)
+            if kept is not None and holds(normal(kept.decode("utf-8", "replace")), wanted):
+                found.append(digest)
+        return tuple(found)
+
     async def _refuse_running(self, plan: Forgetting) -> None:
         running = {turn.turn for turn in (await self._store.pending()).turns}
         if any(running.intersection(each.turns) for each in plan.spoken):
@@ -204,6 +216,7 @@ class Forgetter:
         for each in plan.spoken:
             writes.extend(ErasePayload(session=each.session, seq=seq) for seq in (*each.events, *each.summaries))
         writes.extend(DeleteValue(space=COMMAND_REPLIES, key=key) for key in plan.replies)
+        writes.extend(EraseBlob(digest=digest) for digest in plan.prompts)
         told = self._told([plan])
         detail = {"entries": told.entries, "versions": told.versions, "events": told.events, "summaries": told.summaries}
         writes.append(Audit(at=now, kind="memory.forgotten", actor=who, subject=plan.digest, outcome="erased", detail=detail))

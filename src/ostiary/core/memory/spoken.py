@@ -12,6 +12,7 @@ from ostiary.contracts.events import (
     KIND_OF,
     Compacted,
     Erased,
+    PrefixPinned,
     Recorded,
     Reset,
     ToolIntended,
@@ -65,6 +66,16 @@ async def spoken(store: Store, wanted: Collection[str], turns: Collection[str]) 
         each = _gathered(key, await store.read(key), hit[name], loose[name])
         if each.events or each.summaries:
             found.append(each)
+    return tuple(found)
+
+
+async def prompts(store: Store) -> tuple[str, ...]:
+    """The digests of all prompts that conversations were held with. Raises StoreError."""
+    found: dict[str, None] = {}
+    place = 0
+    while page := await store.events_after(place, limit=PAGE):
+        place = page[-1][0]
+        found.update(dict.fromkeys(each.event.digest for _, each in page if isinstance(each.event, PrefixPinned)))
     return tuple(found)
 
 

@@ -1,14 +1,15 @@
 """Forgetting: the text is nowhere any more, and what is left still holds together."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
 from ostiary.contracts.content import Text, UserMessage
 from ostiary.contracts.errors import BadInput, Busy, NotAllowed
-from ostiary.contracts.events import Branched, Compacted, Erased, Noted
+from ostiary.contracts.events import Branched, Compacted, Erased, Noted, PrefixPinned
 from ostiary.contracts.identity import SessionKey
-from ostiary.contracts.store import MarkTurn, Put, SetValue, Tombstone
+from ostiary.contracts.store import Append, MarkTurn, Put, PutBlob, SetValue, Tombstone
 from ostiary.core.memory.forgetting import Forgetter
 from ostiary.core.sessions.session import fold
 from tests.unit.core.memory.house import BEN, MAIN, ME, MINE, WEB, Home, home, ruled
@@ -193,3 +194,15 @@ async def test_it_works_without_an_index(house: Home) -> None:
     await house.keep("Ana is my sister.")
     alone = Forgetter(store=house.store, documents=house.documents, search=None, clock=house.clock, rules=lambda: house.rules)
     assert (await alone.forget("Ana is my sister", by=ME)).entries == 1
+
+
+async def test_the_prompts_that_held_it_are_forgotten_too(house: Home) -> None:
+    await house.turn("Btw my sister is called Ana", "Noted.", wrote="The sister of the owner is Ana.")
+    prompts = {
+        hashlib.sha256(text).hexdigest(): text for text in (b"## MEMORY.md\n- The sister of the owner is Ana.", b"## SOUL.md")
+    }
+    for digest, text in prompts.items():
+        pinned = PrefixPinned(digest=digest, schemas="", reason="first turn")
+        await house.commit(PutBlob(digest=digest, content=text), Append(session=MAIN, turn="", at=1.0, event=pinned))
+    await house.memory.forgetter.forget("sister of the owner is Ana", by=ME)
+    assert [await house.store.blob(digest) for digest in prompts] == [None, b"## SOUL.md"]

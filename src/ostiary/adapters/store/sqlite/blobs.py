@@ -69,21 +69,30 @@ def use_again(transaction: Transaction, digest: str, *, for_version: bool) -> No
 
 def let_go(transaction: Transaction, digest: str) -> None:
     """One use less; content that nobody uses is removed and its bytes are overwritten."""
-    found = transaction.row(
-        "SELECT h.blob, h.size, h.uses, h.pinned, h.is_split FROM held h JOIN blobs b ON b.id = h.blob WHERE b.digest = ?",
-        (digest,),
-    )
+    _drop(transaction, digest, "uses = uses - 1")
+
+
+def unpin(transaction: Transaction, digest: str) -> bool:
+    """Nobody holds it any more but document versions; whether it was removed."""
+    return _drop(transaction, digest, "pinned = 0")
+
+
+def _drop(transaction: Transaction, digest: str, change: str) -> bool:
+    found = transaction.row("SELECT id FROM blobs WHERE digest = ?", (digest,))
     if found is None:
-        return
-    blob, size, uses, pinned, is_split = found
-    transaction.run("UPDATE held SET uses = ? WHERE blob = ?", (uses - 1, blob))
-    if uses > 1 or pinned:
-        return
+        return False
+    (blob,) = found
+    transaction.run(f"UPDATE held SET {change} WHERE blob = ?", (blob,))  # noqa: S608
+    left = transaction.row("SELECT size, is_split FROM held WHERE blob = ? AND uses <= 0 AND pinned = 0", (blob,))
+    if left is None:
+        return False
+    size, is_split = left
     transaction.run("DELETE FROM held WHERE blob = ?", (blob,))
     freed = _unjoin(transaction, blob) if is_split else size
     transaction.run("DELETE FROM blobs WHERE id = ?", (blob,))
     transaction.count("stored", -freed)
     transaction.wants_truncation = True
+    return True
 
 
 def read(connection: apsw.Connection, digest: str) -> bytes | None:

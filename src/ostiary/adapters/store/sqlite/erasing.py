@@ -6,7 +6,7 @@ from ostiary.adapters.store.sqlite import blobs
 from ostiary.adapters.store.sqlite.documents import head_of
 from ostiary.adapters.store.sqlite.writer import Transaction, Unit
 from ostiary.contracts.errors import BadInput
-from ostiary.contracts.store import EraseVersions
+from ostiary.contracts.store import EraseBlob, EraseVersions
 
 
 def erase_versions(write: EraseVersions, _: StoreLimits) -> tuple[Unit, int]:
@@ -31,5 +31,14 @@ def erase_versions(write: EraseVersions, _: StoreLimits) -> tuple[Unit, int]:
         # Also where the content stays for another's sake: an erasure leaves nothing behind in the log.
         transaction.wants_truncation = transaction.wants_truncation or bool(chosen)
         return len(chosen)
+
+    return run, 0
+
+
+def erase_blob(write: EraseBlob, _: StoreLimits) -> tuple[Unit, int]:
+    """Nothing happens to a blob that is not there, or that a document version holds."""
+
+    def run(transaction: Transaction) -> int:
+        return int(blobs.unpin(transaction, write.digest))
 
     return run, 0

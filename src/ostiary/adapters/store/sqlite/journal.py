@@ -116,11 +116,14 @@ def erase_payload(write: ErasePayload) -> tuple[Unit, int]:
 
     def run(transaction: Transaction) -> int:
         head = head_of(transaction, session)
-        found = head and transaction.row("SELECT id FROM events WHERE session = ? AND seq = ?", (head.id, write.seq))
+        found = head and transaction.row("SELECT id, turn FROM events WHERE session = ? AND seq = ?", (head.id, write.seq))
         if not head or not found:
             raise BadInput(f"The journal of {session} has no event {write.seq}")
-        transaction.run("DELETE FROM payloads WHERE event = ?", found)
-        transaction.run("UPDATE events SET erased = 1 WHERE id = ?", found)
+        event, turn = found
+        transaction.run("DELETE FROM payloads WHERE event = ?", (event,))
+        transaction.run("UPDATE events SET erased = 1 WHERE id = ?", (event,))
+        if turn:
+            _hush_replies(transaction, session, turn)
         # The cached fold may hold what was erased.
         transaction.run("DELETE FROM snapshots WHERE session = ?", (head.id,))
         transaction.wants_truncation = True
@@ -140,7 +143,8 @@ def delete_session(write: DeleteSession) -> tuple[Unit, int]:
         if head is None:
             return 0
         of_it = (head.id,)
-        _hush_replies(transaction, session, head.id)
+        for (turn,) in transaction.rows("SELECT DISTINCT turn FROM events WHERE session = ? AND turn <> ''", of_it):
+            _hush_replies(transaction, session, turn)
         transaction.run("UPDATE counters SET value = max(value, (SELECT max(id) FROM events)) WHERE name = 'events'")
         transaction.run("DELETE FROM payloads WHERE event IN (SELECT id FROM events WHERE session = ?)", of_it)
         transaction.run("DELETE FROM events WHERE session = ?", of_it)
@@ -153,14 +157,13 @@ def delete_session(write: DeleteSession) -> tuple[Unit, int]:
     return run, 0
 
 
-def _hush_replies(transaction: Transaction, session: str, head: int) -> None:
+def _hush_replies(transaction: Transaction, session: str, turn: str) -> None:
     """Replies that were delivered keep their key, so that none is ever queued twice, and lose their words.
 
     A key begins with its turn's id and a colon, which finds them without an index that every turn would pay for."""
-    for (turn,) in transaction.rows("SELECT DISTINCT turn FROM events WHERE session = ? AND turn <> ''", (head,)):
-        transaction.run(
-            "UPDATE outbox SET message = CAST(json_set(CAST(message AS TEXT), '$.text', '', '$.attachments', json('[]'),"
-            " '$.choices', json('[]')) AS BLOB)"
-            " WHERE key >= ? AND key < ? AND session = ? AND state IN ('sent', 'failed', 'cancelled')",
-            (f"{turn}:", f"{turn};", session),
-        )
+    transaction.run(
+        "UPDATE outbox SET message = CAST(json_set(CAST(message AS TEXT), '$.text', '', '$.attachments', json('[]'),"
+        " '$.choices', json('[]')) AS BLOB)"
+        " WHERE key >= ? AND key < ? AND session = ? AND state IN ('sent', 'failed', 'cancelled')",
+        (f"{turn}:", f"{turn};", session),
+    )

@@ -238,4 +238,5 @@ _DOCUMENTS: Mapping[type, Callable[[Any, StoreLimits], tuple[Unit, int]]] = {
     words.Restore: documents.restore,
     words.Tombstone: documents.tombstone,
     words.EraseVersions: erasing.erase_versions,
+    words.EraseBlob: erasing.erase_blob,
 }
