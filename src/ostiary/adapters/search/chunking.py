@@ -19,7 +19,6 @@ MOST_CHARACTERS = 2_000_000
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _OWN_LINE = re.compile(r"\s*(?:[-*+>|]|\d{1,3}[.)])\s|\S[^:\n]{0,39}:\s|```|\|")
 _SENTENCE_END = re.compile(r"[.!?;。！？]['\"”’)]*\s+|\n")
-_SPEAKER = re.compile(r"\s*(?:[-*]\s+)?(?:\*\*)?([^\W\d_][\w .'’-]{0,38}?)(?:\*\*)?:(?:\*\*)?\s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +31,6 @@ class Unit:
     last: int
     text: str
     heading: str = ""
-    speaker: str = ""
 
 
 def units(text: str) -> Iterator[Unit]:
@@ -62,12 +60,10 @@ def units(text: str) -> Iterator[Unit]:
 def _cut(text: str, start: tuple[int, int], end: int, last: int, headings: list[str]) -> Iterator[Unit]:
     begin, first = start
     heading = " > ".join(headings)
-    named = _SPEAKER.match(text, begin, end)
-    speaker = named[1] if named is not None else ""
     while begin < end:
         stop = end if end - begin <= LONGEST_UNIT else _stop(text, begin)
         until = last if stop == end else first + text.count("\n", begin, stop)
-        yield Unit(begin=begin, end=stop, first=first, last=until, text=text[begin:stop], heading=heading, speaker=speaker)
+        yield Unit(begin=begin, end=stop, first=first, last=until, text=text[begin:stop], heading=heading)
         first = until
         begin = stop
 

@@ -138,19 +138,19 @@ class SearchIndex:
         self, question: str, live: Generation, reach: Reach, vector: bytes | None, limit: int
     ) -> tuple[tuple[Passage, ...], Mode]:
         from ostiary.adapters.search.passages import passages
-        from ostiary.adapters.search.words import asked
+        from ostiary.adapters.search.questions import question as parsed
 
         segments = self._memory.segments
         if segments is None or self._memory.generation != live.id:
             segments = await self._writing.run(lambda connection: self._memory.load(connection, live))
-        terms = asked(question)
 
-        def rank(connection: apsw.Connection) -> tuple[Passage, ...]:
+        def rank(connection: apsw.Connection) -> tuple[tuple[Passage, ...], Mode]:
             visible = [self._memory.visible(each, reach) for each in segments]
-            return passages(connection, segments, visible, terms, vector, limit)
+            asked = parsed(question, segments)
+            mode: Mode = "words" if vector is None else "hybrid" if asked.words else "meaning"
+            return passages(connection, segments, visible, asked, vector, limit), mode
 
-        mode: Mode = "words" if vector is None else "hybrid" if terms else "meaning"
-        return await self._reading.run(rank), mode
+        return await self._reading.run(rank)
 
     async def _vector(self, question: str, live: Generation, notices: list[str]) -> bytes | None:
         embedder = self._embedder

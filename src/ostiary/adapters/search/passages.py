@@ -7,6 +7,7 @@ import numpy as np
 
 from ostiary.adapters.search import database
 from ostiary.adapters.search.entries import Array
+from ostiary.adapters.search.questions import Question
 from ostiary.adapters.search.ranking import MEASURED, Scored, Weights, scored
 from ostiary.adapters.search.segments import Segment
 from ostiary.adapters.search.windows import WINDOW, Window, windows
@@ -21,15 +22,15 @@ def passages(
     connection: apsw.Connection,
     segments: Sequence[Segment],
     visible: Sequence[Array],
-    asked: Mapping[int, str],
+    asked: Question,
     vector: bytes | None,
     limit: int,
     weights: Weights = MEASURED,
 ) -> tuple[Passage, ...]:
     direction = None if vector is None else np.frombuffer(vector, dtype="<f4")
-    scores = scored(segments, visible, dict.fromkeys(asked, 1.0), direction, weights)
+    scores = scored(segments, visible, asked.terms, direction, weights)
     found = windows(segments, scores, limit, weights)
-    made = [_passage(connection, segments[one.segment], scores[one.segment], one, asked, weights) for one in found]
+    made = [_passage(connection, segments[one.segment], scores[one.segment], one, asked.words, weights) for one in found]
     return tuple(passage for passage in made if passage is not None)
 
 

@@ -12,21 +12,25 @@ from ostiary.adapters.search.entries import Array
 from ostiary.adapters.search.segments import Segment
 from ostiary.contracts.records import dataclass
 
+# Up to this many units every cosine is computed; beyond it the nearest by sign and those that words found.
+_ALL = 16_384
+_NEAREST = 2_048
+_AT_ONCE = 4_096
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
     """Measured on evals/memory; docs/decisions/0010-search.md has the table."""
 
-    saturation: float = 1.2
-    length: float = 0.5
+    saturation: float = 1.5
+    length: float = 0.25
     nearby: float = 0.5
-    whole: float = 0.25
     radius: int = 2
     fading: float = 0.6
-    meaning: float = 0.35
-    smoothing: float = 0.3
-    sharpness: float = 2.0
-    again: float = 1.0
+    whole: float = 0.12
+    meaning: float = 0.4
+    smoothing: float = 0.25
+    sharpness: float = 8.0
 
 
 MEASURED = Weights()
@@ -34,7 +38,7 @@ MEASURED = Weights()
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scored:
-    """Per unit of one segment, 0..1: everything together, and meaning alone."""
+    """Per unit of one segment: everything together, at most 1 and what the neighbours add, and meaning alone, 0..1."""
 
     total: Array
     meaning: Array
@@ -49,17 +53,21 @@ def scored(
 ) -> list[Scored]:
     """`visible` marks the units of each segment that may be seen; nothing else has a part in any number."""
     words = _words(segments, visible, terms, weights)
-    meanings = [_meaning(each, sees, vector) for each, sees in zip(segments, visible, strict=True)]
     _normalise(words)
+    if vector is None:
+        meanings = [np.zeros(each.size, dtype=np.float32) for each in segments]
+    else:
+        meanings = [_meaning(each, sees, vector, part) for each, sees, part in zip(segments, visible, words, strict=True)]
     _normalise(meanings)
-    share = weights.meaning if vector is not None and any(part.any() for part in meanings) else 0.0
-    if not any(part.any() for part in words):
-        share = 1.0 if share else 0.0
+    share = weights.meaning if any(part.any() for part in meanings) else 0.0
+    if share and not any(part.any() for part in words):
+        share = 1.0
     made = []
     for each, sees, by_words, by_meaning in zip(segments, visible, words, meanings, strict=True):
         total = (1.0 - share) * by_words + share * by_meaning
         total += weights.smoothing * _beside(each, total)
-        made.append(Scored(total=np.where(sees, total, 0.0), meaning=by_meaning))
+        total[~sees] = 0.0
+        made.append(Scored(total=total, meaning=by_meaning))
     return made
 
 
@@ -71,63 +79,120 @@ def _normalise(parts: list[Array]) -> None:
 
 
 def _words(segments: Sequence[Segment], visible: Sequence[Array], terms: Mapping[int, float], weights: Weights) -> list[Array]:
-    seen = sum(int(sees.sum()) for sees in visible)
-    average = sum(float(each.lengths[sees].sum()) for each, sees in zip(segments, visible, strict=True)) / max(1, seen)
-    sums = [np.zeros(each.size, dtype=np.float32) for each in segments]
+    seen = sum(int(np.count_nonzero(sees)) for sees in visible)
+    average = sum(float(each.lengths @ sees) for each, sees in zip(segments, visible, strict=True)) / max(1, seen)
+    sums = [_Sums(each, weights, average) for each in segments]
     for term, weight in terms.items():
         found = [_visible_postings(each, sees, term) for each, sees in zip(segments, visible, strict=True)]
         frequency = sum(len(units) for units, _ in found)
         if frequency:
             rarity = weight * float(np.log1p((seen - frequency + 0.5) / (frequency + 0.5)))
-            for each, total, (units, counts) in zip(segments, sums, found, strict=True):
-                _add_term(each, total, units, counts, average, rarity, weights)
-    return sums
+            for total, (units, counts) in zip(sums, found, strict=True):
+                total.add(units, counts, rarity)
+    made = [total.finished() for total in sums]
+    for part, sees in zip(made, visible, strict=True):
+        part[~sees] = 0.0
+    return made
 
 
 def _visible_postings(each: Segment, sees: Array, term: int) -> tuple[Array, Array]:
     units, counts = each.postings(term)
-    keep = sees[units]
-    return units[keep], counts[keep].astype(np.float32) * np.float32(0.25)
+    if len(units):
+        keep = sees[units]
+        if not keep.all():
+            units, counts = units[keep], counts[keep]
+    return units, counts * np.float32(0.25)
 
 
-def _add_term(each: Segment, total: Array, units: Array, counts: Array, average: float, rarity: float, weights: Weights) -> None:
-    if not len(units):
-        return
-    k = weights.saturation
-    slack = k * (1 - weights.length + weights.length * each.lengths[units] / max(average, 1e-6))
-    total[units] += rarity * (k + 1) * counts / (counts + slack)
-    documents = each.document[units]
-    if weights.nearby:
-        near = np.zeros(each.size, dtype=np.float32)
-        for step in range(-weights.radius, weights.radius + 1):
-            places = units + step
-            inside = (places >= 0) & (places < each.size)
-            inside[inside] = each.document[places[inside]] == documents[inside]
-            near[places[inside]] += counts[inside] * weights.fading ** abs(step)
-        total += (weights.nearby * rarity * (k + 1)) * near / (near + k)
-    if weights.whole:
-        in_document = np.bincount(documents, weights=counts, minlength=len(each.documents))
-        share = (weights.whole * rarity * (k + 1)) * in_document / (in_document + k)
-        total += share[each.document].astype(np.float32)
+class _Sums:
+    """The words' part of one segment's scores, summed term by term."""
+
+    __slots__ = ("_average", "_documents", "_each", "_near", "_units", "_weights")
+
+    def __init__(self, each: Segment, weights: Weights, average: float) -> None:
+        self._each = each
+        self._weights = weights
+        self._average = max(average, 1e-6)
+        self._units = np.zeros(each.size, dtype=np.float32)
+        self._near = np.zeros(each.size, dtype=np.float32)
+        self._documents = np.zeros(len(each.documents), dtype=np.float32)
+
+    def add(self, units: Array, counts: Array, rarity: float) -> None:
+        if not len(units):
+            return
+        weights, k = self._weights, self._weights.saturation
+        slack = k * (1 - weights.length + (weights.length / self._average) * self._each.lengths[units])
+        self._units[units] += (rarity * (k + 1)) * counts / (counts + slack)
+        documents = self._each.document[units]
+        if weights.nearby:
+            self._add_nearby(units, counts, documents, weights.nearby * rarity * (k + 1))
+        if weights.whole:
+            # Units come in order, so those of one document stand together.
+            firsts = np.flatnonzero(np.concatenate(([True], documents[1:] != documents[:-1])))
+            held = np.add.reduceat(counts, firsts)
+            self._documents[documents[firsts]] += (weights.whole * rarity * (k + 1)) * held / (held + k)
+
+    def _add_nearby(self, units: Array, counts: Array, documents: Array, worth: float) -> None:
+        size, near = self._each.size, self._near
+        touched = []
+        for step in range(-self._weights.radius, self._weights.radius + 1):
+            places = units + np.int32(step)
+            inside = np.clip(places, 0, size - 1)
+            belongs = (inside == places) & (self._each.document[inside] == documents)
+            places = places[belongs]
+            near[places] += counts[belongs] * np.float32(self._weights.fading ** abs(step))
+            touched.append(places)
+        if 8 * len(units) > size:
+            self._units += worth * near / (near + self._weights.saturation)
+            near[:] = 0.0
+        else:
+            for places in touched:
+                # Cleared as soon as it is counted, so that a place touched twice counts once.
+                held = near[places]
+                near[places] = 0.0
+                self._units[places] += worth * held / (held + self._weights.saturation)
+
+    def finished(self) -> Array:
+        if self._weights.whole:
+            self._units += self._documents[self._each.document]
+        return self._units
 
 
-def _meaning(each: Segment, sees: Array, vector: Array | None) -> Array:
-    """The cosine, not below 0."""
+def _meaning(each: Segment, sees: Array, vector: Array, words: Array) -> Array:
+    """The cosine, not below 0; 0 for what has no vector or is too far to matter."""
     near = np.zeros(each.size, dtype=np.float32)
-    if vector is None or each.vectors.shape[1] != len(vector):
+    if each.vectors.shape[1] != len(vector):
         return near
-    for start in range(0, each.size, 4096):
-        span = slice(start, start + 4096)
-        near[span] = each.vectors[span].astype(np.float32) @ vector
-    near /= np.maximum(each.norms, 1e-6)
+    if each.size <= _ALL or each.bits is None:
+        for start in range(0, each.size, _AT_ONCE):
+            span = slice(start, start + _AT_ONCE)
+            near[span] = each.vectors[span].astype(np.float32) @ vector
+        near /= np.maximum(each.norms, 1e-6)
+    else:
+        chosen = _candidates(each, sees, vector, words)
+        near[chosen] = (each.vectors[chosen].astype(np.float32) @ vector) / np.maximum(each.norms[chosen], 1e-6)
     near[~sees] = 0.0
-    return np.maximum(near, 0.0)
+    np.maximum(near, 0.0, out=near)
+    return near
+
+
+def _candidates(each: Segment, sees: Array, vector: Array, words: Array) -> Array:
+    """Units whose numbers have mostly the same signs as the question's, and those that words found."""
+    signs = np.packbits(vector > 0).view(np.uint64)
+    assert each.bits is not None
+    apart = np.bitwise_count(each.bits[:, 0] ^ signs[0]).astype(np.uint16)
+    for column in range(1, each.bits.shape[1]):
+        apart += np.bitwise_count(each.bits[:, column] ^ signs[column])
+    apart[~sees] = np.iinfo(np.uint16).max
+    nearest = np.argpartition(apart, _NEAREST)[:_NEAREST]
+    named = np.argpartition(words, each.size - _NEAREST)[each.size - _NEAREST :]
+    return np.union1d(nearest, named)
 
 
 def _beside(each: Segment, total: Array) -> Array:
     """What the neighbours on both sides score, within the document."""
     beside = np.zeros_like(total)
     same = each.document[1:] == each.document[:-1]
-    beside[1:] += np.where(same, total[:-1], 0.0)
-    beside[:-1] += np.where(same, total[1:], 0.0)
+    beside[1:] += total[:-1] * same
+    beside[:-1] += total[1:] * same
     return beside

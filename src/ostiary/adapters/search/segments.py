@@ -17,7 +17,8 @@ from ostiary.contracts.records import dataclass
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Segment:
     """Per unit: `document` (its place in `documents`), `places`, `lengths` (all counts), `alive`, and `vectors` with `norms`
-    (0: none yet). Postings of term `vocabulary[i]` are `units` and `counts` from `starts[i]` to `starts[i + 1]`.
+    (0: none yet) and their signs as `bits`. Postings of term `vocabulary[i]` are `units` and `counts` from `starts[i]` to
+    `starts[i + 1]`.
     `bounds[i]` is the first unit of document i."""
 
     documents: tuple[Known, ...]
@@ -32,14 +33,16 @@ class Segment:
     counts: Array
     vectors: Array
     norms: Array
+    bits: Array | None
 
     @property
     def size(self) -> int:
         return len(self.document)
 
     def postings(self, term: int) -> tuple[Array, Array]:
-        place = int(np.searchsorted(self.vocabulary, term))
-        if place == len(self.vocabulary) or self.vocabulary[place] != term:
+        # A plain integer would make numpy convert the whole vocabulary to compare it.
+        place = int(np.searchsorted(self.vocabulary, np.uint32(term)))
+        if place == len(self.vocabulary) or int(self.vocabulary[place]) != term:
             return self.units[:0], self.counts[:0]
         span = slice(int(self.starts[place]), int(self.starts[place + 1]))
         return self.units[span], self.counts[span]
@@ -99,6 +102,7 @@ def _made(
         counts=counts[order],
         vectors=vectors,
         norms=_norms(vectors),
+        bits=_bits(vectors),
     )
 
 
@@ -108,6 +112,13 @@ def _norms(vectors: Array) -> Array:
         part = vectors[start : start + 8192].astype(np.float32)
         norms[start : start + 8192] = np.sqrt(np.einsum("ij,ij->i", part, part))
     return norms
+
+
+def _bits(vectors: Array) -> Array | None:
+    """Eight bytes at a time; None if the vectors do not divide so."""
+    if vectors.shape[1] % 64:
+        return None
+    return np.packbits(vectors > 0, axis=1).view(np.uint64)
 
 
 def without(segments: Iterable[Segment], ids: frozenset[int]) -> tuple[Segment, ...]:

@@ -10,7 +10,9 @@ from ostiary.adapters.search.segments import Segment
 from ostiary.contracts.records import dataclass
 
 WINDOW = 1_600
-_SEEDS = 400
+_SEEDS = 256
+# Further apart than any two characters of one document.
+_APART = 1 << 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,94 +30,94 @@ def windows(
     segments: Sequence[Segment], scores: Sequence[Scored], limit: int, weights: Weights = MEASURED, size: int = WINDOW
 ) -> list[Window]:
     """At most `limit`, best first, none overlapping another, each as long as `size` characters allow."""
-    fields = [
-        _Field(number, each, score.total, place, weights, size)
-        for number, (each, score) in enumerate(zip(segments, scores, strict=True))
-        for place in _documents(each, score.total)
-    ]
-    chosen: list[tuple[_Field, int, int, int]] = []
-    while len(chosen) < limit and fields:
-        field = max(fields, key=lambda one: one.top)
-        if field.top <= 0:
-            break
-        chosen.append((field, *field.take()))
-    return [
-        Window(
-            segment=field.segment,
-            first=field.offset + first,
-            last=field.offset + last,
-            best=field.offset + best,
-            score=float(field.scores[best]),
-        )
-        for field, first, last, best in _stretched(chosen, size)
-    ]
-
-
-def _documents(each: Segment, total: Array) -> list[int]:
-    """Those that hold the units which score most."""
-    if not each.size:
-        return []
-    count = min(_SEEDS, each.size)
-    top = np.argpartition(total, each.size - count)[each.size - count :]
-    return [int(place) for place in np.unique(each.document[top[total[top] > 0]])]
+    field = _Field(segments, scores, weights, size)
+    chosen = [taken for _ in range(limit) if (taken := field.take()) is not None]
+    return [field.window(*one) for one in _stretched(field, chosen, size)]
 
 
 class _Field:
-    """One document's units while windows are taken from it."""
+    """The units of all documents that scored, in a row, while windows are taken from them.
 
-    __slots__ = ("begins", "ends", "mass", "offset", "reach", "scores", "segment", "sums", "top", "weights")
+    `begins` and `ends` are characters, moved so far apart for each document that no window reaches over its end."""
 
-    def __init__(self, segment: int, each: Segment, total: Array, document: int, weights: Weights, size: int) -> None:
-        span = slice(int(each.bounds[document]), int(each.bounds[document + 1]))
-        self.segment = segment
-        self.offset = span.start
-        self.weights = weights
-        self.scores = total[span]
-        self.begins = each.places[span, 0]
-        self.ends = each.places[span, 1]
+    def __init__(self, segments: Sequence[Segment], scores: Sequence[Scored], weights: Weights, size: int) -> None:
+        parts = [_units(each, score.total) for each, score in zip(segments, scores, strict=True)]
+        self.units = np.concatenate([np.empty(0, dtype=np.int64), *parts])
+        self.segment = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        joined = list(zip(segments, scores, parts, strict=True))
+        self.scores = _joined([score.total[part] for _, score, part in joined], np.float64)
+        document = _joined([each.document[part].astype(np.int64) for each, _, part in joined], np.int64)
+        breaks = (np.diff(document) != 0) | (np.diff(self.segment) != 0)
+        shift = np.concatenate(([0], np.cumsum(breaks)))[: len(document)] * _APART
+        self.begins = _joined([each.places[part, 0].astype(np.int64) for each, _, part in joined], np.int64) + shift
+        self.ends = _joined([each.places[part, 1].astype(np.int64) for each, _, part in joined], np.int64) + shift
         # A unit is never longer than a window, so each window holds at least the unit it begins with.
-        self.reach = np.maximum(np.searchsorted(self.ends, self.begins + size, side="right"), np.arange(1, len(self.ends) + 1))
-        self.mass = self.scores.astype(np.float64) ** weights.sharpness
-        self._weigh()
+        self._reach = np.searchsorted(self.ends, self.begins + size, side="right")
+        self._reach = np.maximum(self._reach, np.arange(1, len(self.ends) + 1))
+        self._mass = self.scores**weights.sharpness
 
-    def _weigh(self) -> None:
-        sums = np.concatenate(([0.0], np.cumsum(self.mass)))
-        self.sums = sums[self.reach] - sums[:-1]
-        self.top = float(self.sums.max())
-
-    def take(self) -> tuple[int, int, int]:
-        """First, last and best unit of the heaviest window, whose mass is then gone."""
-        first = int(self.sums.argmax())
-        last = int(self.reach[first]) - 1
-        held = np.flatnonzero(self.mass[first : last + 1] > 0)
-        first, last = first + int(held[0]), first + int(held[-1])
-        best = first + int(self.mass[first : last + 1].argmax())
-        self.mass *= self.weights.again
-        self.mass[first : last + 1] = 0.0
+    def take(self) -> tuple[int, int, int] | None:
+        """First, last and best unit of the heaviest window, whose mass is then gone. None if nothing is left."""
+        if not len(self._mass):
+            return None
+        sums = np.concatenate(([0.0], np.cumsum(self._mass)))
+        held = sums[self._reach] - sums[:-1]
+        first = int(held.argmax())
+        if held[first] <= 0:
+            return None
+        last = int(self._reach[first]) - 1
+        full = np.flatnonzero(self._mass[first : last + 1] > 0)
+        if not len(full):
+            return None
+        first, last = first + int(full[0]), first + int(full[-1])
+        best = first + int(self._mass[first : last + 1].argmax())
+        self._mass[first : last + 1] = 0.0
         # No window that begins before this one may run into it.
-        self.reach[:first] = np.minimum(self.reach[:first], first)
-        self._weigh()
+        self._reach[:first] = np.minimum(self._reach[:first], first)
         return first, last, best
 
+    def window(self, first: int, last: int, best: int) -> Window:
+        return Window(
+            segment=int(self.segment[first]),
+            first=int(self.units[first]),
+            last=int(self.units[last]),
+            best=int(self.units[best]),
+            score=float(self.scores[best]),
+        )
 
-def _stretched(chosen: list[tuple[_Field, int, int, int]], size: int) -> list[tuple[_Field, int, int, int]]:
+
+def _joined(parts: list[Array], kind: type) -> Array:
+    return np.concatenate([np.empty(0, dtype=kind), *parts])
+
+
+def _units(each: Segment, total: Array) -> Array:
+    """All units of those documents that hold the units which score most."""
+    count = min(_SEEDS, each.size)
+    if not count:
+        return np.empty(0, dtype=np.int64)
+    top = np.argpartition(total, each.size - count)[each.size - count :]
+    documents = np.unique(each.document[top[total[top] > 0]])
+    spans = each.bounds[documents + 1] - each.bounds[documents]
+    starts = np.repeat(each.bounds[documents] - np.concatenate(([0], np.cumsum(spans)))[:-1], spans)
+    return starts + np.arange(int(spans.sum()))
+
+
+def _stretched(field: _Field, chosen: list[tuple[int, int, int]], size: int) -> list[tuple[int, int, int]]:
     """Each made longer into what no other window holds, towards the better neighbour."""
-    taken: dict[int, set[int]] = {}
-    for field, first, last, _ in chosen:
-        taken.setdefault(id(field), set()).update(range(first, last + 1))
+    used = {unit for first, last, _ in chosen for unit in range(first, last + 1)}
     made = []
-    for field, first, last, best in chosen:
-        used = taken[id(field)]
+    for first, last, best in chosen:
         while True:
             steps = []
+            # Over the end of a document the distance is far beyond any size.
             if first > 0 and first - 1 not in used and field.ends[last] - field.begins[first - 1] <= size:
-                steps.append((float(field.scores[first - 1]), -1))
+                steps.append((float(field.scores[first - 1]), first - 1))
             if last + 1 < len(field.ends) and last + 1 not in used and field.ends[last + 1] - field.begins[first] <= size:
-                steps.append((float(field.scores[last + 1]), 1))
+                steps.append((float(field.scores[last + 1]), last + 1))
             if not steps:
                 break
-            _, step = max(steps)
-            first, last = (first - 1, last) if step < 0 else (first, last + 1)
-            used.add(first if step < 0 else last)
-        made.append((field, first, last, best))
+            _, unit = max(steps)
+            used.add(unit)
+            first, last = min(first, unit), max(last, unit)
+        made.append((first, last, best))
     return made
