@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from importlib import resources
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import anyio
 from anyio.abc import Process as Child
 
 from ostiary.adapters.sandbox import environment, view
+from ostiary.adapters.sandbox.commands import Commands
 from ostiary.adapters.sandbox.ends import Ends, open_ends
 from ostiary.adapters.sandbox.launch import cpu_seconds
 from ostiary.adapters.sandbox.machine import check_socket
@@ -22,7 +23,7 @@ from ostiary.adapters.sandbox.ownership import give, lend, unprivileged_user
 from ostiary.adapters.sandbox.probe import try_canaries
 from ostiary.adapters.sandbox.running import Running, running
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
-from ostiary.contracts.sandbox import Command, Exit, Process, SandboxProfile
+from ostiary.contracts.sandbox import Command, SandboxProfile
 
 IMAGE = "debian:stable-slim"
 # What the engine's own client may see of us: where the engine is.
@@ -154,36 +155,16 @@ class Container:
         self.name = engine
         self._state = state
         self._image = image
-        self._is_proven = False
-        self._probing = anyio.Lock()
+        self._commands = commands = Commands(self._prove, self._started)
+        self.probe, self.run, self.start, self.aclose = commands.probe, commands.run, commands.start, commands.aclose
 
-    async def probe(self) -> None:
-        async with self._probing:
-            if self._is_proven:
-                return
-            self._find()
-
-            async def run(command: Command, profile: SandboxProfile) -> Exit:
-                async with self._started(command, profile, interactive=False, on_output=None) as process:
-                    return await process.wait()
-
-            try:
-                await try_canaries(run, self._state)
-            except SandboxUnavailable as error:
-                error.hint = error.hint or f"Is the engine running, and the image there? {self.name} pull {self._image}"
-                raise
-            self._is_proven = True
-
-    async def run(self, command: Command, profile: SandboxProfile, *, on_output: Callable[[bytes], None] | None = None) -> Exit:
-        await self.probe()
-        async with self._started(command, profile, interactive=False, on_output=on_output) as process:
-            return await process.wait()
-
-    def start(self, command: Command, profile: SandboxProfile) -> AbstractAsyncContextManager[Process]:
-        return self._start(command, profile)
-
-    async def aclose(self) -> None:
-        """Nothing is kept."""
+    async def _prove(self) -> None:
+        self._find()
+        try:
+            await try_canaries(self._commands.run_unproven, self._state)
+        except SandboxUnavailable as error:
+            error.hint = error.hint or f"Is the engine running, and the image there? {self.name} pull {self._image}"
+            raise
 
     def _find(self) -> str:
         found = shutil.which(self.name)
@@ -192,12 +173,6 @@ class Container:
                 f"Commands are not run: {self.name} is not installed.", hint=f"Install {self.name} and start it."
             )
         return found
-
-    @asynccontextmanager
-    async def _start(self, command: Command, profile: SandboxProfile) -> AsyncIterator[Process]:
-        await self.probe()
-        async with self._started(command, profile, interactive=True, on_output=None) as process:
-            yield process
 
     @asynccontextmanager
     async def _started(

@@ -3,16 +3,17 @@
 import json
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 
 from ostiary.adapters.sandbox import environment
+from ostiary.adapters.sandbox.commands import Commands
 from ostiary.adapters.sandbox.plain import on_host, start_plain
 from ostiary.adapters.sandbox.running import Running, running
 from ostiary.contracts.errors import SandboxUnavailable
-from ostiary.contracts.sandbox import Command, Exit, Mount, Process, SandboxLimits, SandboxProfile
+from ostiary.contracts.sandbox import Command, Mount, SandboxLimits, SandboxProfile
 
 _SYSTEM = (
     "/usr", "/bin", "/sbin", "/System", "/Library/Frameworks", "/Library/Developer", "/Library/Apple", "/opt/homebrew",
@@ -68,22 +69,13 @@ class Seatbelt:
     def __init__(self, *, state: Path, program: str = "/usr/bin/sandbox-exec") -> None:
         self._state = state
         self._program = program
-        self._is_proven = False
-        self._probing = anyio.Lock()
+        self._commands = commands = Commands(self._prove, self._started)
+        self.probe, self.run, self.start, self.aclose = commands.probe, commands.run, commands.start, commands.aclose
 
-    async def probe(self) -> None:
+    async def _prove(self) -> None:
         """A file outside must not be readable, and one inside must be."""
-        async with self._probing:
-            if self._is_proven:
-                return
-            if shutil.which(self._program) is None:
-                raise SandboxUnavailable(
-                    "Commands are not run: sandbox-exec is not here.", hint="Seatbelt is part of macOS only."
-                )
-            await self._try_canaries()
-            self._is_proven = True
-
-    async def _try_canaries(self) -> None:
+        if shutil.which(self._program) is None:
+            raise SandboxUnavailable("Commands are not run: sandbox-exec is not here.", hint="Seatbelt is part of macOS only.")
         self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
         inside, outside = self._state / "canary", self._state / "outside-canary"
         inside.mkdir(exist_ok=True)
@@ -93,27 +85,9 @@ class Seatbelt:
         limits = SandboxLimits(seconds=_CANARY_SECONDS, output_bytes=4096)
         profile = SandboxProfile(mounts=(mount,), workdir="/workspace", limits=limits)
         command = Command(argv=("/bin/sh", "-c", f'cat file; cat "{outside.resolve()}" 2>/dev/null; exit 0'))
-        async with self._started(command, profile, interactive=False, on_output=None) as process:
-            done = await process.wait()
+        done = await self._commands.run_unproven(command, profile)
         if done.output != b"inside":
             raise SandboxUnavailable("Commands are not run: the sandbox does not hold on this machine.", hint="Please report it.")
-
-    async def run(self, command: Command, profile: SandboxProfile, *, on_output: Callable[[bytes], None] | None = None) -> Exit:
-        await self.probe()
-        async with self._started(command, profile, interactive=False, on_output=on_output) as process:
-            return await process.wait()
-
-    def start(self, command: Command, profile: SandboxProfile) -> AbstractAsyncContextManager[Process]:
-        return self._start(command, profile)
-
-    async def aclose(self) -> None:
-        """Nothing is kept."""
-
-    @asynccontextmanager
-    async def _start(self, command: Command, profile: SandboxProfile) -> AsyncIterator[Process]:
-        await self.probe()
-        async with self._started(command, profile, interactive=True, on_output=None) as process:
-            yield process
 
     @asynccontextmanager
     async def _started(

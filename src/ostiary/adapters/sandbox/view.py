@@ -16,7 +16,7 @@ UID = 65534
 _TOP = ("bin", "sbin", "lib", "lib64", "lib32", "libx32")
 # All there is at the top, besides mounts.
 PLACES = ("/dev", "/etc", "/nix", "/proc", "/run", "/tmp", "/usr", "/var", *(f"/{name}" for name in _TOP))  # noqa: S108
-_OWN = ("/proc", "/dev", "/usr", "/etc", "/sys", "/run", "/var", "/bin", "/sbin", "/lib", "/lib64", "/tmp")  # noqa: S108
+_OWN = ("/proc/", "/dev/", "/usr/", "/etc/", "/sys/", "/run/", "/var/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/tmp/")  # noqa: S108
 _VAR = ("--dir", "/var", "--symlink", "../tmp", "/var/tmp")  # noqa: S108
 
 
@@ -52,7 +52,7 @@ def _open(mount: Mount, held: ExitStack) -> Source:
 def check_target(target: str) -> None:
     """Raises ToolError for a place that is the system's, or not a plain absolute path."""
     plain = target.startswith("/") and not {"..", ".", ""} & set(target.split("/")[1:])
-    if not plain or "\0" in target or any((target + "/").startswith(own + "/") for own in _OWN):
+    if not plain or "\0" in target or (target + "/").startswith(_OWN):
         raise ToolError(f"{target!r} is no place for a mount.")
 
 
