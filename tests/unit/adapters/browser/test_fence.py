@@ -1,7 +1,6 @@
 """The fence as the kernel sees it, without a browser in it."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from ostiary.adapters.browser.chromium import CANDIDATES, DROPPED, POLICY, find_
 from ostiary.adapters.browser.fence import UID, environment, fenced
 from ostiary.contracts.errors import SandboxUnavailable
 
-needs_bubblewrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 CHROMIUM = Path("/usr/lib/chromium/chromium")
 
 
@@ -21,7 +19,6 @@ def inside(script: str) -> str:
     return done.stdout + done.stderr
 
 
-@needs_bubblewrap
 def test_files_of_the_house_do_not_exist_inside(tmp_path: Path) -> None:
     secret = tmp_path / "store.key"
     secret.write_text("canary")
@@ -34,7 +31,6 @@ def test_files_of_the_house_do_not_exist_inside(tmp_path: Path) -> None:
     assert said.count("No such file") >= 5
 
 
-@needs_bubblewrap
 def test_there_is_no_network_but_its_own_loopback() -> None:
     assert inside(
         "cat /proc/net/route | wc -l; ls /sys/class/net 2>/dev/null; tail -n +3 /proc/net/dev | cut -d: -f1"
@@ -44,7 +40,6 @@ def test_there_is_no_network_but_its_own_loopback() -> None:
     ]
 
 
-@needs_bubblewrap
 def test_nothing_can_be_written_but_memory() -> None:
     said = inside(
         "touch /x /usr/x /etc/x /proc/sys/kernel/core_pattern; echo y > /proc/sys/kernel/hostname; echo z > /tmp/z && cat /tmp/z"
@@ -53,12 +48,10 @@ def test_nothing_can_be_written_but_memory() -> None:
     assert said.startswith("z\n")
 
 
-@needs_bubblewrap
 def test_memory_for_files_is_bounded() -> None:
     assert "No space left" in inside("head -c 3000000 /dev/zero > /tmp/big")
 
 
-@needs_bubblewrap
 def test_it_is_nobody_with_no_rights() -> None:
     said = inside(
         "id -u; grep -E '^(CapEff|CapPrm|CapAmb|NoNewPrivs)' /proc/self/status | tr -d '\\t'; ps -e 2>/dev/null | wc -l"
@@ -69,7 +62,6 @@ def test_it_is_nobody_with_no_rights() -> None:
     assert int(lines[5]) < 8
 
 
-@needs_bubblewrap
 def test_namespaces_for_chromiums_own_sandbox_stay_possible() -> None:
     assert inside("unshare --user --pid --net --fork true && echo possible").strip() == "possible"
 
