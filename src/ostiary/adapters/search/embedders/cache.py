@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+import anyio
 import apsw
 
 from ostiary.adapters.store.sqlite.threads import Threads
@@ -13,6 +14,8 @@ from ostiary.contracts.search import Embedder, EmbedKind
 
 MOST_KEPT = 50_000
 _KEYS_AT_ONCE = 500
+# One or two callers may have had reasons of their own to go.
+_FAILURES = 3
 
 
 class VectorCache(Protocol):
@@ -110,8 +113,8 @@ def _put(connection: apsw.Connection, items: Mapping[bytes, bytes], most: int) -
 
 
 class WithFallback:
-    """An `Embedder` that is the first one until that has failed for `after` seconds without a success between, and from then
-    on, until the process ends, the second one.
+    """An `Embedder` that is the first one until that has failed several times over `after` seconds without a success between,
+    and from then on, until the process ends, the second one. A call that its caller gave up waiting for counts as a failure.
 
     Vectors of the two are never mixed: while the first fails this fails as well (search goes on by words), and when it gives
     way its `name` and `dimensions` change, which makes the index build itself anew with the second's vectors in the
@@ -122,7 +125,8 @@ class WithFallback:
         self._second: Embedder | None = second
         self._clock = clock
         self._after = after
-        self._failing_since: float | None = None
+        self._failing_since = 0.0
+        self._failures = 0
 
     @property
     def name(self) -> str:
@@ -137,18 +141,26 @@ class WithFallback:
         try:
             made = await asked.embed(texts, kind)
         except EmbedderUnavailable as error:
-            raise self._failed(asked, error) from error
+            if not self._gives_way(asked):
+                raise
+            words = f"{error} {self.name} takes its place, and the index is made anew."
+            raise EmbedderUnavailable(words, hint=error.hint) from error
+        except anyio.get_cancelled_exc_class():
+            self._gives_way(asked)
+            raise
         if self._now is not asked:
             raise EmbedderUnavailable(f"{asked.name} was given up meanwhile; {self.name} makes the vectors now.")
-        self._failing_since = None
+        self._failures = 0
         return made
 
-    def _failed(self, asked: Embedder, error: EmbedderUnavailable) -> EmbedderUnavailable:
+    def _gives_way(self, asked: Embedder) -> bool:
+        """Counts a failure; True if this was the one after which the second takes over."""
         if self._second is None or self._now is not asked:
-            return error
+            return False
         now = self._clock.monotonic()
-        self._failing_since = now if self._failing_since is None else self._failing_since
-        if now - self._failing_since < self._after:
-            return error
+        self._failing_since = self._failing_since if self._failures else now
+        self._failures += 1
+        if self._failures < _FAILURES or now - self._failing_since < self._after:
+            return False
         self._now, self._second = self._second, None
-        return EmbedderUnavailable(f"{error} {self.name} takes its place, and the index is made anew.", hint=error.hint)
+        return True

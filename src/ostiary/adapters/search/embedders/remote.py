@@ -29,12 +29,16 @@ _WORDS = 300
 class RemoteOptions:
     """`size` texts in a request and `concurrency` requests at once for one call; the provider's own limits hold besides.
     `characters` of a text are sent at most. A request takes `seconds`; it is made `attempts` times, with pauses that double
-    from `pause` up to `longest_pause`. A provider that asks for a longer one is given up on."""
+    from `pause` up to `longest_pause`. A provider that asks for a longer one is given up on. A whole call takes
+    `passage_seconds`, or `query_seconds` since somebody waits for the answer: less than the index allows, so that what went
+    wrong is said in the provider's words."""
 
     size: int = 64
     concurrency: int = 2
     characters: int = 8_000
-    seconds: float = 60.0
+    seconds: float = 20.0
+    query_seconds: float = 2.5
+    passage_seconds: float = 55.0
     attempts: int = 4
     pause: float = 0.5
     longest_pause: float = 20.0
@@ -101,21 +105,27 @@ class Remote:
         sent = [worded(self._model, text, kind, self._options.characters) for text in texts]
         made: dict[int, tuple[bytes, ...]] = {}
         failures: list[EmbedderUnavailable] = []
+        troubles: list[str] = []
         waiting = enumerate(self._batches(sent))
 
         async def work() -> None:
             try:
                 for place, batch in waiting:
-                    made[place] = await self._batch(batch, kind)
+                    made[place] = await self._batch(batch, kind, troubles)
             except EmbedderUnavailable as error:
                 failures.append(error)
                 group.cancel_scope.cancel()
 
-        async with anyio.create_task_group() as group:
-            for _ in range(max(1, self._options.concurrency)):
-                group.start_soon(work)
+        seconds = self._options.query_seconds if kind == "query" else self._options.passage_seconds
+        with anyio.move_on_after(seconds) as limit:
+            async with anyio.create_task_group() as group:
+                for _ in range(max(1, self._options.concurrency)):
+                    group.start_soon(work)
         if failures:
             raise failures[0]
+        if limit.cancelled_caught:
+            what = troubles[-1] if troubles else f"{self._provider} is slow."
+            raise EmbedderUnavailable(f"{what} There was no answer within {seconds:g} seconds.")
         return tuple(vector for place in sorted(made) for vector in made[place])
 
     def _batches(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -129,7 +139,7 @@ class Remote:
         if start < len(texts):
             yield texts[start:]
 
-    async def _batch(self, texts: Sequence[str], kind: EmbedKind) -> tuple[bytes, ...]:
+    async def _batch(self, texts: Sequence[str], kind: EmbedKind, troubles: list[str]) -> tuple[bytes, ...]:
         options = self._options
         pause = options.pause
         attempt = 1
@@ -142,6 +152,7 @@ class Remote:
                     raise EmbedderUnavailable(f"{again} It was asked {attempt} times.") from None
                 if wait > options.longest_pause:
                     raise EmbedderUnavailable(f"{again} It wants to be asked again in {wait:.0f} seconds.") from None
+                troubles.append(str(again))
             await self._clock.sleep(wait)
             pause = min(2 * pause, options.longest_pause)
             attempt += 1

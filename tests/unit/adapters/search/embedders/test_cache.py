@@ -153,27 +153,43 @@ async def test_more_keys_than_one_statement_takes_are_asked_for_in_parts(tmp_pat
         assert len(await cache.get(keys)) == 1_203
 
 
+async def failing(embedder: WithFallback, times: int) -> str:
+    """The words of the last failure."""
+    words = ""
+    for _ in range(times):
+        with pytest.raises(EmbedderUnavailable) as caught:
+            await embedder.embed(["pear"], "query")
+        words = str(caught.value)
+    return words
+
+
 async def test_a_short_failure_does_not_change_who_makes_the_vectors() -> None:
     first, clock = Counting("first"), ManualClock()
     both = WithFallback(first, Counting("second", 3), clock=clock, after=600)
     first.is_down = True
-    with pytest.raises(EmbedderUnavailable, match="first is down"):
-        await both.embed(["pear"], "query")
+    assert await failing(both, 9) == "first is down."
     await clock.advance(599)
-    with pytest.raises(EmbedderUnavailable):
-        await both.embed(["pear"], "query")
+    assert await failing(both, 1) == "first is down."
     assert (both.name, both.dimensions) == ("first", 2)
+
+
+async def test_a_few_failures_far_apart_are_not_enough() -> None:
+    first, clock = Counting("first"), ManualClock()
+    both = WithFallback(first, Counting("second", 3), clock=clock, after=600)
+    first.is_down = True
+    await failing(both, 1)
+    await clock.advance(9_000)
+    await failing(both, 1)
+    assert both.name == "first"
 
 
 async def test_after_a_long_failure_the_second_takes_over_under_its_own_name() -> None:
     first, clock = Counting("first"), ManualClock()
     both = WithFallback(first, Counting("second", 3), clock=clock, after=600)
     first.is_down = True
-    with pytest.raises(EmbedderUnavailable):
-        await both.embed(["pear"], "query")
+    await failing(both, 2)
     await clock.advance(600)
-    with pytest.raises(EmbedderUnavailable, match="second takes its place"):
-        await both.embed(["pear"], "query")
+    assert await failing(both, 1) == "first is down. second takes its place, and the index is made anew."
     assert (both.name, both.dimensions) == ("second", 3)
     assert await both.embed(["pear"], "query") == (b"sqpear      ",)
 
@@ -182,16 +198,24 @@ async def test_a_success_between_begins_the_count_anew() -> None:
     first, clock = Counting("first"), ManualClock()
     both = WithFallback(first, Counting("second"), clock=clock, after=600)
     first.is_down = True
-    with pytest.raises(EmbedderUnavailable):
-        await both.embed(["pear"], "query")
+    await failing(both, 2)
     first.is_down = False
     await clock.advance(300)
     await both.embed(["pear"], "query")
     first.is_down = True
     await clock.advance(400)
-    with pytest.raises(EmbedderUnavailable):
-        await both.embed(["pear"], "query")
+    await failing(both, 5)
     assert both.name == "first"
+
+
+async def test_callers_who_gave_up_waiting_count_as_failures() -> None:
+    first, clock = Counting("first"), ManualClock()
+    both = WithFallback(first, Counting("second"), clock=clock, after=0)
+    first.gate = anyio.Event()
+    for _ in range(3):
+        with anyio.move_on_after(0):
+            await both.embed(["pear"], "query")
+    assert both.name == "second"
 
 
 async def test_a_call_that_began_with_the_first_never_ends_with_vectors_under_the_seconds_name() -> None:
@@ -210,8 +234,7 @@ async def test_a_call_that_began_with_the_first_never_ends_with_vectors_under_th
         with anyio.fail_after(5):
             await first.began.wait()
         first.gate, first.is_down = None, True
-        with pytest.raises(EmbedderUnavailable):
-            await both.embed(["plum"], "passage")
+        await failing(both, 3)
         first.is_down = False
         slow_first.set()
     assert "given up meanwhile" in str(caught[0])
@@ -221,7 +244,5 @@ async def test_when_the_second_fails_as_well_its_own_words_are_heard() -> None:
     first, second, clock = Counting("first"), Counting("second"), ManualClock()
     both = WithFallback(first, second, clock=clock, after=0)
     first.is_down = second.is_down = True
-    with pytest.raises(EmbedderUnavailable, match="first is down"):
-        await both.embed(["pear"], "query")
-    with pytest.raises(EmbedderUnavailable, match="second is down"):
-        await both.embed(["pear"], "query")
+    assert (await failing(both, 3)).startswith("first is down")
+    assert await failing(both, 1) == "second is down."

@@ -239,9 +239,20 @@ async def test_a_silent_provider_is_left_after_the_time_limit() -> None:
     async with talking(options=RemoteOptions(seconds=0.05, attempts=2)) as (remote, server):
         server.gate = anyio.Event()
         with anyio.fail_after(5), pytest.raises(EmbedderUnavailable, match=r"took longer than|silent for"):
-            await remote.embed(["tea"], "query")
+            await remote.embed(["tea"], "passage")
         server.gate.set()
     assert len(server.bodies) == 2
+
+
+async def test_a_question_that_waits_too_long_is_given_up_with_what_the_provider_said() -> None:
+    clock = ManualClock()
+    async with serving(openai) as server, Egress() as egress:
+        remote = Remote(
+            "openai", egress, secret=lambda: KEY, clock=clock, base_url=server.url, options=RemoteOptions(query_seconds=0.1)
+        )
+        server.script.append(web.Response(status=503, text="maintenance"))
+        with anyio.fail_after(5), pytest.raises(EmbedderUnavailable, match=r"503: maintenance\. There was no answer within 0\.1"):
+            await remote.embed(["tea"], "query")
 
 
 async def test_a_provider_that_is_not_there_is_named() -> None:
