@@ -24,6 +24,7 @@ COMMANDS = (
     "gateway",
     "devices",
     "sessions",
+    "memory",
     "models",
     "config",
     "policy",
