@@ -8,7 +8,9 @@ from ostiary.adapters.store.limits import StoreLimits
 from ostiary.adapters.store.sqlite import blobs, document_reads, leases, reads, units
 from ostiary.adapters.store.sqlite.audit import SqliteAudit
 from ostiary.adapters.store.sqlite.blobs import Content
+from ostiary.adapters.store.sqlite.once import once
 from ostiary.adapters.store.sqlite.threads import Threads
+from ostiary.adapters.store.sqlite.writer import Unit
 from ostiary.contracts.audit import AuditHead
 from ostiary.contracts.errors import StoreUnavailable
 from ostiary.contracts.events import Recorded
@@ -148,17 +150,36 @@ class SqliteStore(SqliteReader):
     async def commit(
         self, writes: Sequence[Write], *, fence: Lease | None = None, expect: Mapping[str, int] | None = None
     ) -> tuple[int, ...]:
-        unit, weight = units.plan(writes, fence, expect, limits=self._limits)
-        large = units.large_contents(writes)
-        if large:
-            prepared = await self._written_ahead(large)
-            unit, weight = units.plan(writes, fence, expect, limits=self._limits, prepared=prepared)
+        unit, weight = await self._planned(writes, fence, expect)
         given: tuple[int, ...] = await self._writing.run(unit, weight, certain=True)
         if self.on_audit is not None:
             newest = max((seq for write, seq in zip(writes, given, strict=True) if type(write) is Audit), default=0)
             if newest:
                 self.on_audit(newest)
         return given
+
+    async def commit_once(
+        self,
+        writes: Sequence[Write],
+        *,
+        slot: str,
+        number: int,
+        fence: Lease | None = None,
+        expect: Mapping[str, int] | None = None,
+    ) -> tuple[int, ...]:
+        """As `commit`; asked again with the same slot and number it writes nothing and gives what it gave (see `once`)."""
+        unit, weight = await self._planned(writes, fence, expect)
+        kept = once(unit, slot=slot, number=number, now=self._now())
+        given: tuple[int, ...] = await self._writing.run(kept, weight, certain=True)
+        return given
+
+    async def _planned(self, writes: Sequence[Write], fence: Lease | None, expect: Mapping[str, int] | None) -> tuple[Unit, int]:
+        planned = units.plan(writes, fence, expect, limits=self._limits)
+        large = units.large_contents(writes)
+        if not large:
+            return planned
+        prepared = await self._written_ahead(large)
+        return units.plan(writes, fence, expect, limits=self._limits, prepared=prepared)
 
     async def _written_ahead(self, large: Mapping[int, bytes]) -> dict[int, Content]:
         """Large contents go to the disk in small steps between other commits; the unit itself then only names them."""
