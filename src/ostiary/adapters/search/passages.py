@@ -11,7 +11,6 @@ from ostiary.adapters.search.questions import Question
 from ostiary.adapters.search.ranking import MEASURED, Scored, Weights, scored
 from ostiary.adapters.search.segments import Segment
 from ostiary.adapters.search.windows import WINDOW, Window, windows
-from ostiary.adapters.search.words import terms
 from ostiary.adapters.store.codec import decode_label
 from ostiary.contracts.search import Passage
 
@@ -30,12 +29,16 @@ def passages(
     direction = None if vector is None else np.frombuffer(vector, dtype="<f4")
     scores = scored(segments, visible, asked.terms, direction, weights)
     found = windows(segments, scores, limit, weights)
-    made = [_passage(connection, segments[one.segment], scores[one.segment], one, asked.words, weights) for one in found]
+    said = _said(segments, found, asked.words)
+    made = [
+        _passage(connection, segments[one.segment], scores[one.segment], one, words, weights)
+        for one, words in zip(found, said, strict=True)
+    ]
     return tuple(passage for passage in made if passage is not None)
 
 
 def _passage(
-    connection: apsw.Connection, each: Segment, score: Scored, window: Window, asked: Mapping[int, str], weights: Weights
+    connection: apsw.Connection, each: Segment, score: Scored, window: Window, words: list[str], weights: Weights
 ) -> Passage | None:
     """None if the document has gone since the windows were chosen."""
     known = each.documents[each.document[window.first]]
@@ -52,7 +55,7 @@ def _passage(
         score=round(min(1.0, window.score / (1.0 + 2.0 * weights.smoothing)), 4),
         text=text,
         snippet=_snippet(text, each, window, begin),
-        why=_why(text, asked, float(score.meaning[window.best])),
+        why=_why(words, float(score.meaning[window.best])),
         at=known.at,
         label=decode_label(known.label),
     )
@@ -71,9 +74,22 @@ def _snippet(text: str, each: Segment, window: Window, begin: int) -> str:
     return text[int(each.places[first, 0]) - begin : int(each.places[last, 1]) - begin][:SNIPPET]
 
 
-def _why(text: str, asked: Mapping[int, str], meaning: float) -> tuple[str, ...]:
-    held = set(terms(text))
-    words = [word for term, word in asked.items() if term in held]
+def _said(segments: Sequence[Segment], found: Sequence[Window], asked: Mapping[int, str]) -> list[list[str]]:
+    """Which of the question's words each window holds."""
+    said: list[list[str]] = [[] for _ in found]
+    for number, each in enumerate(segments):
+        here = [place for place, window in enumerate(found) if window.segment == number]
+        firsts = np.array([found[place].first for place in here], dtype=np.int32)
+        lasts = np.array([found[place].last for place in here], dtype=np.int32)
+        for term, word in asked.items() if here else ():
+            units, _ = each.postings(term)
+            holds = np.searchsorted(units, firsts) < np.searchsorted(units, lasts, side="right")
+            for place in np.flatnonzero(holds):
+                said[here[place]].append(word)
+    return said
+
+
+def _why(words: list[str], meaning: float) -> tuple[str, ...]:
     reasons = [f"words: {', '.join(words)}"] if words else []
     if meaning >= 0.5:
         reasons.append(f"meaning: {meaning:.2f} of the closest line")

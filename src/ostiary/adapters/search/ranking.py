@@ -4,6 +4,7 @@ A word counts in the unit that holds it, less in its neighbours, and a little in
 line after the words of its question, in a conversation that was about them.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -82,80 +83,110 @@ def _words(segments: Sequence[Segment], visible: Sequence[Array], terms: Mapping
     seen = sum(int(np.count_nonzero(sees)) for sees in visible)
     average = sum(float(each.lengths @ sees) for each, sees in zip(segments, visible, strict=True)) / max(1, seen)
     sums = [_Sums(each, weights, average) for each in segments]
+    masks = [None if sees.all() else sees for sees in visible]
     for term, weight in terms.items():
-        found = [_visible_postings(each, sees, term) for each, sees in zip(segments, visible, strict=True)]
+        found = [_visible_postings(each, mask, term) for each, mask in zip(segments, masks, strict=True)]
         frequency = sum(len(units) for units, _ in found)
         if frequency:
-            rarity = weight * float(np.log1p((seen - frequency + 0.5) / (frequency + 0.5)))
+            rarity = weight * math.log1p((seen - frequency + 0.5) / (frequency + 0.5))
             for total, (units, counts) in zip(sums, found, strict=True):
-                total.add(units, counts, rarity)
+                if weight < 1.0:
+                    total.add_related(units, counts, rarity)
+                elif len(units):
+                    total.add(units, counts, rarity)
     made = [total.finished() for total in sums]
     for part, sees in zip(made, visible, strict=True):
         part[~sees] = 0.0
     return made
 
 
-def _visible_postings(each: Segment, sees: Array, term: int) -> tuple[Array, Array]:
+def _visible_postings(each: Segment, mask: Array | None, term: int) -> tuple[Array, Array]:
+    """`mask` is None if everything may be seen."""
     units, counts = each.postings(term)
-    if len(units):
-        keep = sees[units]
-        if not keep.all():
-            units, counts = units[keep], counts[keep]
+    if mask is not None and len(units):
+        keep = mask[units]
+        units, counts = units[keep], counts[keep]
     return units, counts * np.float32(0.25)
 
 
 class _Sums:
-    """The words' part of one segment's scores, summed term by term."""
+    """The words' part of one segment's scores, summed term by term.
 
-    __slots__ = ("_average", "_documents", "_each", "_near", "_units", "_weights")
+    Arrays begin and end with a margin that belongs to no document, so that a step to the side never leaves them."""
+
+    __slots__ = ("_average", "_documents", "_each", "_near", "_owner", "_related", "_units", "_weights")
 
     def __init__(self, each: Segment, weights: Weights, average: float) -> None:
+        margin = np.full(weights.radius, -1, dtype=np.int32)
         self._each = each
         self._weights = weights
         self._average = max(average, 1e-6)
-        self._units = np.zeros(each.size, dtype=np.float32)
-        self._near = np.zeros(each.size, dtype=np.float32)
+        self._owner = np.concatenate((margin, each.document, margin))
+        self._units = np.zeros(len(self._owner), dtype=np.float32)
+        self._near = np.zeros(len(self._owner), dtype=np.float32)
         self._documents = np.zeros(len(each.documents), dtype=np.float32)
+        self._related: list[tuple[Array, Array, float]] = []
 
     def add(self, units: Array, counts: Array, rarity: float) -> None:
-        if not len(units):
-            return
         weights, k = self._weights, self._weights.saturation
+        worth = rarity * (k + 1)
         slack = k * (1 - weights.length + (weights.length / self._average) * self._each.lengths[units])
-        self._units[units] += (rarity * (k + 1)) * counts / (counts + slack)
+        places = units + np.int32(weights.radius)
+        self._units[places] += worth * counts / (counts + slack)
         documents = self._each.document[units]
         if weights.nearby:
-            self._add_nearby(units, counts, documents, weights.nearby * rarity * (k + 1))
+            self._add_nearby(places, counts, documents, weights.nearby * worth)
         if weights.whole:
             # Units come in order, so those of one document stand together.
             firsts = np.flatnonzero(np.concatenate(([True], documents[1:] != documents[:-1])))
             held = np.add.reduceat(counts, firsts)
-            self._documents[documents[firsts]] += (weights.whole * rarity * (k + 1)) * held / (held + k)
+            self._documents[documents[firsts]] += (weights.whole * worth) * held / (held + k)
 
-    def _add_nearby(self, units: Array, counts: Array, documents: Array, worth: float) -> None:
-        size, near = self._each.size, self._near
-        touched = []
-        for step in range(-self._weights.radius, self._weights.radius + 1):
-            places = units + np.int32(step)
-            inside = np.clip(places, 0, size - 1)
-            belongs = (inside == places) & (self._each.document[inside] == documents)
-            places = places[belongs]
-            near[places] += counts[belongs] * np.float32(self._weights.fading ** abs(step))
-            touched.append(places)
-        if 8 * len(units) > size:
+    def _add_nearby(self, places: Array, counts: Array, documents: Array, worth: float) -> None:
+        near, radius = self._near, self._weights.radius
+        beside = [places + np.int32(step) for step in range(-radius, radius + 1)]
+        for step, moved in enumerate(beside, -radius):
+            faded = counts * np.float32(self._weights.fading ** abs(step))
+            near[moved] += faded * (self._owner[moved] == documents)
+        if 8 * len(places) > len(near):
             self._units += worth * near / (near + self._weights.saturation)
             near[:] = 0.0
-        else:
-            for places in touched:
-                # Cleared as soon as it is counted, so that a place touched twice counts once.
-                held = near[places]
-                near[places] = 0.0
-                self._units[places] += worth * held / (held + self._weights.saturation)
+            return
+        for moved in beside:
+            # Cleared as soon as it is counted, so that a place touched twice counts once.
+            held = near[moved]
+            near[moved] = 0.0
+            self._units[moved] += worth * held / (held + self._weights.saturation)
+
+    def add_related(self, units: Array, counts: Array, rarity: float) -> None:
+        """For words that are only related to the question's: many, rare, and so summed in one go at the end."""
+        self._related.append((units, counts, rarity))
+
+    def _sum_related(self) -> None:
+        weights, k = self._weights, self._weights.saturation
+        units = np.concatenate([units for units, _, _ in self._related])
+        counts = np.concatenate([counts for _, counts, _ in self._related])
+        worth = np.repeat([(k + 1) * rarity for _, _, rarity in self._related], [len(each) for each, _, _ in self._related])
+        slack = k * (1 - weights.length + (weights.length / self._average) * self._each.lengths[units])
+        places = units + np.int32(weights.radius)
+        documents = self._each.document[units]
+        where, what = [places], [worth * counts / (counts + slack)]
+        for step in range(-weights.radius, weights.radius + 1):
+            faded = counts * np.float32(weights.fading ** abs(step))
+            where.append(places + np.int32(step))
+            what.append(weights.nearby * worth * faded / (faded + k) * (self._owner[where[-1]] == documents))
+        self._units += np.bincount(np.concatenate(where), weights=np.concatenate(what), minlength=len(self._units))
+        share = weights.whole * worth * counts / (counts + k)
+        self._documents += np.bincount(documents, weights=share, minlength=len(self._documents))
 
     def finished(self) -> Array:
+        if self._related:
+            self._sum_related()
+        radius = self._weights.radius
+        made = self._units[radius : radius + self._each.size]
         if self._weights.whole:
-            self._units += self._documents[self._each.document]
-        return self._units
+            made += self._documents[self._each.document]
+        return made
 
 
 def _meaning(each: Segment, sees: Array, vector: Array, words: Array) -> Array:
