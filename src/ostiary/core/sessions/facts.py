@@ -5,6 +5,7 @@ bounded by a budget.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ostiary.contracts.records import dataclass
@@ -69,6 +70,9 @@ _FACTS_PER_CLAUSE = 12
 _MOST_CHARACTERS = 400_000
 _COMMON = 12
 _LONGEST = 300
+_SHAPE = 24
+_BARE = 20
+_DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,28 +114,45 @@ def _facts(clause: str) -> Iterator[str]:
             yield words.casefold()
 
 
-def missing(sources: Iterable[str], told: str, *, characters: int, width: int = 120) -> list[str]:
-    """Short quotations, at most `characters` in all, of what the texts mention and `told` does not; earlier texts go first.
+def missing(sources: Iterable[str], told: str, *, characters: int, width: int = 120, alike: int = 12) -> list[str]:
+    """Short quotations, at most `characters` in all, of what the texts mention and `told` does not, in the order it was said.
 
-    Names that are said all the time are no news and are left out."""
+    What says much in few words goes first, and what is said in words of its own before one of many alike, such as rows of a
+    table or lines of a log; at most `alike` of those are told (0: no matter how many). Among equals earlier texts go first.
+    Names that are said all the time are left out."""
     known = told.casefold()
     found = [clause for source in sources for clause in clauses(source)]
+    shapes = Counter(map(_shape, found))
+    left = dict.fromkeys(shapes, alike or len(found))
+
+    def worth(place: int) -> float:
+        clause = found[place]
+        dense = len(clause.facts) / (min(len(clause.text), width) + _BARE)
+        return -dense / min(shapes[_shape(clause)], alike) ** 0.5 if alike else -dense
+
+    order = sorted(range(len(found)), key=worth)
     said: dict[str, int] = {}
     for clause in found:
         for fact in clause.facts:
             said[fact] = said.get(fact, 0) + 1
-    quoted: list[str] = []
-    for clause in found:
+    quoted: dict[int, str] = {}
+    for place in order:
+        clause = found[place]
         lacking = [fact for fact in clause.facts if fact not in known and (said[fact] <= _COMMON or any(map(str.isdigit, fact)))]
-        if not lacking:
+        if not lacking or not left[_shape(clause)]:
             continue
         line = around(clause.text, lacking, width)
         if len(line) + 3 > characters:
             continue
         characters -= len(line) + 3
-        quoted.append(line)
+        left[_shape(clause)] -= 1
+        quoted[place] = line
         known += "\n" + line.casefold()
-    return quoted
+    return [line for _, line in sorted(quoted.items())]
+
+
+def _shape(clause: Clause) -> str:
+    return _DIGITS.sub("#", clause.text[:_SHAPE])
 
 
 def around(text: str, facts: Iterable[str], width: int) -> str:

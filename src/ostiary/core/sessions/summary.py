@@ -20,6 +20,8 @@ WITHOUT_MODEL = "(No model could be asked for a summary; these are excerpts.)"
 _RESULT = 800
 _ARGUMENTS = 400
 _MARKED = re.compile(r"\[data ([0-9a-f]{8}) from [^\n]*\]\n(.*)\n\[end \1\]\s*\Z", re.DOTALL)
+# Channel, sender and time, as core.agent.prompt wraps messages.
+_ENVELOPE = re.compile(r"\A\[[^\]\n]{3,300}\]\s")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _WEIGHTY = re.compile(
     r"\b(?:decid|agree|promis|must|always|never|remember|deadline|prefer|todo|to-do|plan to|will|let'?s|name is|call me|don'?t"
@@ -138,7 +140,8 @@ def complete(cut: Cut, told: str, *, characters: int) -> str:
     told = _short(told.strip(), characters * 2 // 3)
     room = characters - len(told) - len(ALSO) - 4
     old = [plain_of(cut.old)] if cut.old else []
-    lines = missing(old, told, characters=room // 2) if old else []
+    # What was once chosen to be kept is not weighed again.
+    lines = missing(old, told, characters=room * 2 // 3, alike=0) if old else []
     known = "\n".join((told, *lines))
     room -= sum(len(line) + 3 for line in lines)
     lines += missing(_by_weight(cut), known, characters=room)
@@ -150,7 +153,7 @@ def _by_weight(cut: Cut) -> Iterator[str]:
     said = cut.covered[1:] if cut.old else cut.covered
     for message in said:
         if isinstance(message, UserMessage):
-            yield from (part.text for part in message.parts if isinstance(part, Text))
+            yield from (_ENVELOPE.sub("", part.text) for part in message.parts if isinstance(part, Text))
     answers = [message for message in said if isinstance(message, AssistantMessage)]
     for message in answers:
         yield from (part.text for part in message.parts if isinstance(part, Text))
@@ -166,13 +169,13 @@ def excerpts(cut: Cut, *, characters: int) -> str:
     said = cut.covered[1:] if cut.old else cut.covered
     lines = [line for message in said for line in _lines(message)]
     weighty = [line for line in lines if _WEIGHTY.search(line)]
-    budget = characters * 2 // 3 - len(WITHOUT_MODEL)
+    budget = characters // 3 - len(WITHOUT_MODEL)
     parts = [WITHOUT_MODEL]
     if cut.old:
-        parts.append(_short(plain_of(cut.old), budget // 2))
+        parts.append(_short(plain_of(cut.old).partition(ALSO)[0].replace(WITHOUT_MODEL, "").strip(), budget // 2))
         budget -= len(parts[-1])
     chosen: dict[str, None] = {}
-    for line in (*lines[:2], *lines[-3:], *reversed(weighty), *lines[::4]):
+    for line in (*lines[:2], *lines[-3:], *reversed(weighty)):
         if line not in chosen and budget > len(line):
             chosen[line] = None
             budget -= len(line) + 3
@@ -190,7 +193,7 @@ def _lines(message: Message) -> Iterator[str]:
             return
     for part in parts:
         if isinstance(part, Text):
-            words = (" ".join(sentence.split()) for sentence in _SENTENCE.split(part.text))
+            words = (" ".join(sentence.split()) for sentence in _SENTENCE.split(_ENVELOPE.sub("", part.text)))
             yield from (f"{who}: {_short(sentence, 200)}" for sentence in words if sentence)
 
 
