@@ -5,7 +5,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -14,6 +16,12 @@ from bench.rows import Row
 from bench.stage import Stage
 from bench.stats import median
 
+if TYPE_CHECKING:
+    from ostiary.contracts.search import Search
+    from ostiary.contracts.store import Put, Store
+    from ostiary.contracts.workspace import Workspace, WorkspaceLease
+
+_MEMORY = "_memory"
 _WRITERS = 16
 _DOCUMENT = 4_096
 _WARM = 10
@@ -79,71 +87,101 @@ def _searching(stage: Stage) -> Iterator[Row]:
 
 def _at_size(stage: Stage, count: int, *, named: str, whole: str | None = None) -> Iterator[Row]:
     stage.say(f"search over {count} notes")
-    seconds, chunks, answers, fresh = anyio.run(_searched, stage, count)
+    ran = anyio.run(_searched, stage, count)
+    seconds, chunks, answers, fresh = ran.indexing, ran.chunks, ran.answers, ran.fresh
     size = f"{chunks:,} chunks"
     if whole is not None:
-        note = f"{size}, vectors included, from documents that are stored already"
+        note = f"{size}, vectors included, from documents that are stored already; CPU {ran.indexing_cpu:.1f} s"
         yield Row(whole or "index_quick", f"index {count:,} notes, embedded vectors", "s", (seconds,), note)
-    note = f"{len(answers)} questions of the evaluation, index in memory"
+    note = f"{len(answers)} questions of the evaluation, index in memory; CPU {1000 * ran.answer_cpu:.1f} ms each"
     yield Row(named or f"search_{count}", f"search, {size}, encrypted, p50", "ms", (1000 * median(answers),), note)
     if whole is None:
         note = f"{len(fresh)} notes one by one, from before the commit until a query gives it, {size}"
         yield Row("fresh_note", "new note searchable", "ms", (1000 * median(fresh),), note)
 
 
-async def _searched(stage: Stage, count: int) -> tuple[float, int, list[float], list[float]]:
-    """Seconds to index, chunks, seconds of each query, seconds until each new note was found. Raises Broken."""
-    from bench.corpus import many_notes, natural_questions
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """Seconds: to index, of each query, until each new note was found; and of CPU, which a busy machine changes less."""
+
+    chunks: int
+    indexing: float
+    indexing_cpu: float
+    answers: list[float]
+    answer_cpu: float
+    fresh: list[float]
+
+
+async def _searched(stage: Stage, count: int) -> _Searched:
+    """Raises Broken."""
+    from bench.corpus import many_notes
     from ostiary.adapters.search import Embedded, open_search
     from ostiary.adapters.store.sqlite import open_store
     from ostiary.assembly.machine import SystemClock
-    from ostiary.contracts.search import Reach
-    from ostiary.contracts.store import Put
 
     clock = SystemClock()
-    reach = Reach(collections=("_memory",))
     folder = _folder(stage)
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(folder / "store.db", _KEY, clock=clock))
-        puts = [
-            Put(collection="_memory", path=path, content=text.encode(), at=clock.now(), author="bench")
-            for path, text in many_notes(count)
-        ]
+        puts = [_note(path, text) for path, text in many_notes(count)]
         for start in range(0, count, 500):
             await store.commit(puts[start : start + 500])
         embedder = Embedded(clock=clock)
         # The weights are read by the first use in a process; that is not indexing.
         await embedder.embed(["warm"], "query")
-        search = await stack.enter_async_context(
-            open_search(folder / "search.db", _KEY, store=store, embedder=embedder, clock=clock)
-        )
+        opening = open_search(folder / "search.db", _KEY, store=store, embedder=embedder, clock=clock)
+        search = await stack.enter_async_context(opening)
         # The first look makes an empty index; the one that is built beside it takes its place when it is whole.
         await search.status()
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.process_time()
         await search.reindex()
-        seconds = time.perf_counter() - began
+        seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
         status = await search.status()
         if status.documents != count or status.waiting:
             raise Broken(f"{status.documents} of {count} notes are in the index")
-        answers = []
-        for number, question in enumerate(natural_questions(_WARM + (40 if stage.quick else 200))):
-            began = time.perf_counter()
-            found = await search.query(question, reach=reach)
-            if number >= _WARM:
-                answers.append(time.perf_counter() - began)
-            if found.mode != "hybrid" or found.notices or not found.passages:
-                raise Broken(f"{question}: {found.mode}, {found.notices}, {len(found.passages)} passages")
-        fresh = []
-        for number in range(5 if stage.quick else 30):
-            path, word = f"new/{number}.md", f"quokka{number}zebu"
-            text = f"# News\n\nThe {word} was seen in the garden behind the house this morning.\n".encode()
-            began = time.perf_counter()
-            await store.commit([Put(collection="_memory", path=path, content=text, at=clock.now(), author="bench")])
-            found = await search.query(f"where was the {word} seen", reach=reach)
-            fresh.append(time.perf_counter() - began)
-            if path not in {passage.path for passage in found.passages}:
-                raise Broken(f"{path} was not found by the first query after its commit")
-        return seconds, status.chunks, answers, fresh
+        answers, each = await _answered(search, 40 if stage.quick else 200)
+        fresh = await _found(store, search, 5 if stage.quick else 30)
+        return _Searched(status.chunks, seconds, cpu, answers, each, fresh)
+
+
+def _note(path: str, text: str) -> "Put":
+    from ostiary.contracts.store import Put
+
+    return Put(collection=_MEMORY, path=path, content=text.encode(), at=time.time(), author="bench")
+
+
+async def _answered(search: "Search", count: int) -> tuple[list[float], float]:
+    """Seconds of each query, and of CPU on the average; the first few are not counted."""
+    from bench.corpus import natural_questions
+    from ostiary.contracts.search import Reach
+
+    taken = []
+    cpu = 0.0
+    for number, question in enumerate(natural_questions(_WARM + count)):
+        if number == _WARM:
+            cpu = time.process_time()
+        began = time.perf_counter()
+        found = await search.query(question, reach=Reach(collections=(_MEMORY,)))
+        taken.append(time.perf_counter() - began)
+        if found.mode != "hybrid" or found.notices or not found.passages:
+            raise Broken(f"{question}: {found.mode}, {found.notices}, {len(found.passages)} passages")
+    return taken[_WARM:], (time.process_time() - cpu) / count
+
+
+async def _found(store: "Store", search: "Search", count: int) -> list[float]:
+    from ostiary.contracts.search import Reach
+
+    taken = []
+    for number in range(count):
+        path, word = f"new/{number}.md", f"quokka{number}zebu"
+        note = _note(path, f"# News\n\nThe {word} was seen in the garden behind the house this morning.\n")
+        began = time.perf_counter()
+        await store.commit([note])
+        answer = await search.query(f"where was the {word} seen", reach=Reach(collections=(_MEMORY,)))
+        taken.append(time.perf_counter() - began)
+        if path not in {passage.path for passage in answer.passages}:
+            raise Broken(f"{path} was not found by the first query after its commit")
+    return taken
 
 
 def _live_tree(stage: Stage) -> Iterator[Row]:
@@ -164,25 +202,16 @@ async def _leased(stage: Stage, count: int, rounds: int) -> tuple[list[float], l
     from ostiary.adapters.tools.diffs import unified
     from ostiary.adapters.workspace import DocumentWorkspace
     from ostiary.assembly.machine import SystemClock
-    from ostiary.contracts.content import Label, Trust
     from ostiary.contracts.identity import SessionKey
-    from ostiary.contracts.store import Put
     from ostiary.core.agent.bootstrap import folder_of
 
-    clock = SystemClock()
     session = SessionKey("main", "main")
-    label = Label(trust=Trust.OWNER)
     folder = _folder(stage)
     up: list[float] = []
     captured: list[float] = []
-
-    def put(number: int) -> Put:
-        path, content = f"tree/{number // 50:02d}/file-{number:04d}.bin", os.urandom(_FILE_BYTES)
-        return Put(collection="_workspace", path=path, content=content, at=clock.now(), author="bench", label=label)
-
-    async with open_store(folder / "store.db", _KEY, clock=clock) as store:
+    async with open_store(folder / "store.db", _KEY, clock=SystemClock()) as store:
         for start in range(0, count, 50):
-            await store.commit([put(number) for number in range(start, start + 50)])
+            await store.commit([_file(number) for number in range(start, start + 50)])
         workspace = DocumentWorkspace(
             store.documents,
             folder / "workspaces",
@@ -193,21 +222,35 @@ async def _leased(stage: Stage, count: int, rounds: int) -> tuple[list[float], l
         async with workspace.lease(session, access="rw"):
             pass
         for number in range(rounds):
-            outside = [put(_CHANGED * number + step) for step in range(_CHANGED)]
-            await store.commit(outside)
+            await store.commit([_file(_CHANGED * number + step) for step in range(_CHANGED)])
             began = time.perf_counter()
             async with workspace.lease(session, access="rw") as lease:
                 up.append(time.perf_counter() - began)
-                inside = [put(count - 1 - _CHANGED * number - step) for step in range(_CHANGED)]
-                for each in inside:
-                    await anyio.to_thread.run_sync((Path(lease.directory) / each.path).write_bytes, each.content)
-                began = time.perf_counter()
-                capture = await workspace.capture(lease, author="bench", turn="turn", at=clock.now(), label=label)
-                captured.append(time.perf_counter() - began)
-                if {change.path for change in capture.changes} != {each.path for each in inside}:
-                    raise Broken(f"the capture brought {[change.path for change in capture.changes]}")
-                await store.commit(capture.writes)
+                changed = [_file(count - 1 - _CHANGED * number - step) for step in range(_CHANGED)]
+                captured.append(await _captured(store, workspace, lease, changed))
     return up, captured
+
+
+def _file(number: int) -> "Put":
+    from ostiary.contracts.content import Label, Trust
+    from ostiary.contracts.store import Put
+
+    path, content, label = f"tree/{number // 50:02d}/file-{number:04d}.bin", os.urandom(_FILE_BYTES), Label(trust=Trust.OWNER)
+    return Put(collection="_workspace", path=path, content=content, at=time.time(), author="bench", label=label)
+
+
+async def _captured(store: "Store", workspace: "Workspace", lease: "WorkspaceLease", changed: "list[Put]") -> float:
+    from ostiary.contracts.content import Label, Trust
+
+    for each in changed:
+        (Path(lease.directory) / each.path).write_bytes(each.content)
+    began = time.perf_counter()
+    capture = await workspace.capture(lease, author="bench", turn="turn", at=time.time(), label=Label(trust=Trust.OWNER))
+    seconds = time.perf_counter() - began
+    if {change.path for change in capture.changes} != {each.path for each in changed}:
+        raise Broken(f"the capture brought {[change.path for change in capture.changes]}")
+    await store.commit(capture.writes)
+    return seconds
 
 
 def _recall(stage: Stage) -> Iterator[Row]:
