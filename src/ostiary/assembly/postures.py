@@ -33,7 +33,10 @@ POSTURES: Mapping[str, Mapping[str, Any]] = {
             # A small model is lost among twenty tools.
             "byProvider": {
                 "embedded": {
-                    "allow": ["read", "ls", "write", "edit", "exec", "web_fetch", "session_status"],
+                    "allow": [
+                        *("read", "ls", "write", "edit", "exec", "web_fetch", "session_status"),
+                        *("memory_search", "memory_write"),
+                    ],
                     "deny": ["apply_patch"],
                 }
             },

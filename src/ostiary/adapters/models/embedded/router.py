@@ -20,7 +20,13 @@ _MAX_STRING = 160
 _QUESTION = 600
 _PATHS = ("path", "file", "file_path", "filename", "directory", "dir", "folder")
 _PATTERNS = ("pattern", "query", "text", "regex", "glob", "name", "q", "search")
-_NAMES = {"path": _PATHS, "pattern": _PATTERNS, "content": ("content", "text"), "command": ("command", "cmd")}
+_NAMES = {
+    "path": _PATHS,
+    "pattern": _PATTERNS,
+    "content": ("content", "text"),
+    "command": ("command", "cmd"),
+    "fact": ("text", "fact", "note", "content"),
+}
 _KEPT = ("type", "enum", "const", "minimum", "maximum", "items", "pattern", "format")
 
 
@@ -43,6 +49,15 @@ _EXAMPLES: Mapping[str, Sequence[tuple[str, Mapping[str, str]]]] = {
     "grep": (("Where is the word budget mentioned?", {"pattern": "budget"}),),
     "find": (("Find all pdf files", {"pattern": "*.pdf"}), ("Where is my file photo.png?", {"pattern": "photo.png"})),
     "write": (("Save a note todo.md: buy milk", {"path": "todo.md", "content": "buy milk"}),),
+    "memory_write": (
+        ("Remember that my dentist is called Wolf", {"fact": "The user's dentist is called Wolf."}),
+        ("Please note: the spare key is under the pot", {"fact": "The spare key is under the pot."}),
+    ),
+    "memory_search": (
+        ("What is my dentist called?", {"pattern": "dentist called"}),
+        ("Where does my brother work?", {"pattern": "brother work"}),
+        ("Do you remember where the spare key is?", {"pattern": "spare key"}),
+    ),
     # One command does both: a model this small is asked for one call at a time.
     "exec": (
         (
@@ -53,6 +68,8 @@ _EXAMPLES: Mapping[str, Sequence[tuple[str, Mapping[str, str]]]] = {
     ),
 }
 _FAMILIES = (
+    (re.compile(r"(?:^|_)memory_write$"), "memory_write"),
+    (re.compile(r"(?:^|_)memory_search$"), "memory_search"),
     (re.compile(r"(?:^|_)(?:read|open|cat|view)(?:_|$)"), "read"),
     (re.compile(r"(?:^|_)(?:ls|list|dir)(?:_|$)"), "ls"),
     (re.compile(r"(?:^|_)(?:grep|search)(?:_|$)"), "grep"),
@@ -76,6 +93,8 @@ _HINTS: Mapping[str, frozenset[str]] = {
     "grep": _set("search grep mention mentioned mentions contain contains containing where line lines occurs word"),
     "find": _set("find locate named called files file extension where"),
     "write": _set("write save note file create put store"),
+    "memory_write": _set("remember note memorize memorise forget keep mind"),
+    "memory_search": _set("remember recall my mine our told said know"),
     "exec": _set("run execute program script command code test tests compile start calculate compute"),
 }
 _FILE_NAME = re.compile(r"(?:^|[\s'\"`(])(?:[\w.-]*/[\w./-]+|[\w-]+\.[A-Za-z]\w{0,4})(?=$|[\s'\"`),?!:;.])")

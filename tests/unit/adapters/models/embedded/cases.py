@@ -18,6 +18,8 @@ TOOLS = (
     _tool("ls", "List a directory of the workspace.", path="Directory, default the top"),
     _tool("grep", "Search the contents of workspace files.", ("pattern",), pattern="Regular expression", path="Where to search"),
     _tool("find", "Find workspace files by name.", ("pattern",), pattern="Glob such as *.md", path="Where to search"),
+    _tool("memory_search", "Search notes and facts remembered earlier.", ("query",), query=""),
+    _tool("memory_write", "Remember one fact or note.", ("text",), text=""),
 )
 
 # The message, the tool, and text that must appear in its arguments.
@@ -42,6 +44,12 @@ TOOL_CASES = (
     ("Is there a file named passport.jpg?", "find", "passport.jpg"),
     ("Do any of my notes contain the word insurance?", "grep", "insurance"),
     ("What do I have in my documents directory?", "ls", "documents"),
+    ("Remember that my sister Ines lives in Porto.", "memory_write", "Porto"),
+    ("Please remember: the boiler was serviced by Kessler.", "memory_write", "Kessler"),
+    ("Keep in mind that I am allergic to hazelnuts", "memory_write", "hazelnut"),
+    ("Where does my sister live?", "memory_search", "sister"),
+    ("Who serviced our boiler?", "memory_search", "boiler"),
+    ("What am I allergic to, do you remember?", "memory_search", "allergic"),
 )
 
 CHAT_CASES = (
