@@ -52,7 +52,7 @@ def test_the_grammar_offers_an_answer_and_each_tool_with_its_own_arguments() -> 
     options = router.schema(TOOLS)["anyOf"]
     assert isinstance(options, list)
     by_name = {option["properties"]["tool"]["const"]: option["properties"] for option in options}
-    assert set(by_name) == {"answer", "session_status", "read", "ls", "grep", "find"}
+    assert set(by_name) == {"answer", *(tool.name for tool in TOOLS)}
     assert "arguments" not in by_name["answer"]
     assert list(by_name["grep"]["arguments"]["properties"]) == ["pattern"]
 
