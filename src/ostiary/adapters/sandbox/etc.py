@@ -1,132 +1,149 @@
-"""The /etc of commands: a copy of the little that programs look for there, made beforehand, so that one mount shows all of it."""
+"""The /etc of commands: the few files that programs look for there, copied beforehand, so that one mount shows them all."""
 
 import os
 import shutil
 import stat
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
+from hashlib import sha256
 from pathlib import Path
 from tempfile import mkdtemp
 
 from ostiary.adapters.sandbox.view import UID
 from ostiary.contracts.errors import SandboxUnavailable
 
-# Nothing in these names a person, a host or a secret.
+# Nothing in these names a person, a host or a secret. Folders hold hundreds of names and are mounted as they are.
 _FILES = ("ld.so.cache", "nsswitch.conf", "localtime", "mime.types", "protocols", "services", "ssl/openssl.cnf")
-_FOLDERS = ("alternatives", "ssl/certs", "ca-certificates", "pki/tls/certs", "pki/ca-trust/extracted", "fonts")
+_FOLDERS = ("alternatives", "ssl/certs", "ca-certificates/extracted", "pki/tls/certs", "pki/ca-trust/extracted", "fonts")
 _LARGEST_COPY = 1024**2
 _PASSWD = f"root:x:0:0:root:/nonexistent:/bin/false\nsandbox:x:{UID}:{UID}:sandbox:{{home}}:/bin/sh\n"
 _GROUP = f"root:x:0:\nsandbox:x:{UID}:\n"
 _HOSTS = "127.0.0.1 localhost sandbox\n::1 localhost\n"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+Fact = tuple[int, int] | None
 
 
 class Etc:
-    """One directory for each home, below `state`, and another one when the system's own has changed since."""
+    """One directory for each home, below `state`, and another one when the system's own has changed since. `folders` are those of
+    the system to be mounted into it.
+
+    It is kept for the next gateway until the machine starts again: what was not yet on the disk when a machine went down would be
+    found empty."""
 
     def __init__(self, state: Path, root: Path = Path("/")) -> None:
         self._state = state
-        self._system = root / "etc"
-        self._made: dict[Path, int] = {}
-        self._current: dict[str, Path] = {}
-        self._copied: dict[Path, int] = {}
+        self._system = str(root / "etc")
+        self.folders = tuple(name for name in _FOLDERS if os.path.isdir(f"{self._system}/{name}"))
+        self._facts: dict[str, Fact] = {}
+        self._current: dict[str, str] = {}
+        self._locks: list[int] = []
 
     def directory(self, home: str) -> str:
-        """Takes some milliseconds when it is not there yet. Raises SandboxUnavailable."""
-        if any(_changed(path) != when for path, when in self._copied.items()):
+        """Takes a few milliseconds when it is not there yet. Raises SandboxUnavailable."""
+        if not self._facts or any(_fact(path) != fact for path, fact in self._facts.items()):
+            self._facts = {path: _fact(path) for path in (f"{self._system}/{name}" for name in _FILES)}
             self._current.clear()
-            self._copied.clear()
         if home not in self._current:
             try:
-                self._current[home] = self._make(home)
+                self._current[home] = self._held(home)
             except OSError as error:
                 raise SandboxUnavailable(
                     f"Commands are not run: their /etc cannot be made ({error.strerror}).", hint=f"Look at {self._state}."
                 ) from error
-        return str(self._current[home])
+        return self._current[home]
 
     def close(self) -> None:
-        for directory, lock in self._made.items():
-            shutil.rmtree(directory, ignore_errors=True)
+        for lock in self._locks:
             os.close(lock)
-        self._made.clear()
-        self._current.clear()
+        self._locks.clear()
+        self._facts.clear()
 
-    def _make(self, home: str) -> Path:
-        place = self._locked()
-        own = {"passwd": _PASSWD.format(home=home), "group": _GROUP, "hosts": _HOSTS}
-        for name, text in own.items():
-            _file(place / name, text.encode())
-        for name in _FOLDERS:
-            self._copy_folder(self._system / name, place / name)
-        for name in _FILES:
-            self._copied[self._system / name] = _changed(self._system / name)
-            _copy_file(self._system / name, place / name)
-        return place
+    def _held(self, home: str) -> str:
+        """Locked as long as we live: by this others know that it is in use."""
+        known = (_BOOT.read_text(), home, self.folders, sorted(self._facts.items()))
+        place = self._state / f"etc-{sha256(repr(known).encode()).hexdigest()[:16]}"
+        if not _is_ours(place):
+            self._make(place, home)
+        lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._locks.append(lock)
+        flock(lock, LOCK_SH)
+        # Raises if it was taken away before it was locked.
+        place.lstat()
+        return str(place)
 
-    def _locked(self) -> Path:
-        """An empty one, held as long as we live: by this others know that it is in use."""
+    def _make(self, place: Path, home: str) -> None:
         self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
         _sweep(self._state)
-        new = Path(mkdtemp(prefix=".etc-", dir=self._state))
-        lock = os.open(new, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        flock(lock, LOCK_SH)
-        place = new.rename(self._state / new.name[1:])
-        self._made[place] = lock
-        place.chmod(0o755)
-        return place
-
-    def _copy_folder(self, source: Path, target: Path) -> None:
-        """What everybody on this machine may read, and no more of it: we may be root."""
-        self._copied[source] = _changed(source)
-        if not source.is_dir() or not _is_public(source, 0o005):
-            return
-        _folder(target)
-        for entry in os.scandir(source):
-            if entry.is_symlink():
-                (target / entry.name).symlink_to(os.readlink(entry.path))
-            elif entry.is_dir():
-                self._copy_folder(Path(entry.path), target / entry.name)
-            else:
-                _copy_file(Path(entry.path), target / entry.name)
+        new = mkdtemp(prefix=".etc-", dir=self._state)
+        try:
+            for name, text in {"passwd": _PASSWD.format(home=home), "group": _GROUP, "hosts": _HOSTS}.items():
+                _write(f"{new}/{name}", text.encode())
+            for name in self.folders:
+                _folder(f"{new}/{name}")
+            for name in _FILES:
+                _copy_file(f"{self._system}/{name}", f"{new}/{name}")
+            os.chmod(new, 0o755)  # noqa: S103 - it names nobody
+            # In one step, so that a gateway starting beside us never sees half of it.
+            os.rename(new, place)
+        except BaseException:
+            shutil.rmtree(new, ignore_errors=True)
+            # It may have been quicker.
+            if not _is_ours(place):
+                raise
 
 
-def _copy_file(source: Path, target: Path) -> None:
-    if source.is_file() and _is_public(source, 0o004) and source.stat().st_size <= _LARGEST_COPY:
-        _folder(target.parent)
-        _file(target, source.read_bytes())
-
-
-def _is_public(path: Path, wanted: int) -> bool:
-    return stat.S_IMODE(path.stat().st_mode) & wanted == wanted
-
-
-def _folder(path: Path) -> None:
-    """Whatever our own umask is: the command is another user when we are root."""
-    if not path.is_dir():
-        _folder(path.parent)
-        path.mkdir()
-        path.chmod(0o755)
-
-
-def _file(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
-    path.chmod(0o644)
-
-
-def _changed(path: Path) -> int:
-    """When, or 0 if it is not there."""
+def _fact(path: str) -> Fact:
     try:
-        return path.stat().st_mtime_ns
+        found = os.stat(path)
     except OSError:
-        return 0
+        return None
+    return found.st_mtime_ns, found.st_ino
+
+
+def _copy_file(source: str, target: str) -> None:
+    """If everybody on this machine may read it: we may be root."""
+    if not os.path.isfile(source):
+        return
+    with open(source, "rb") as file:
+        found = os.fstat(file.fileno())
+        if found.st_mode & 0o004 and found.st_size <= _LARGEST_COPY:
+            _folder(os.path.dirname(target))
+            _write(target, file.read())
+
+
+def _folder(path: str) -> None:
+    """Whatever our own umask is: the command is another user when we are root."""
+    if not os.path.isdir(path):
+        _folder(os.path.dirname(path))
+        os.mkdir(path)
+        os.chmod(path, 0o755)  # noqa: S103
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "xb") as file:
+        file.write(content)
+        os.fchmod(file.fileno(), 0o644)
+
+
+def _is_ours(place: Path) -> bool:
+    """A directory that nobody but us could have put there or changed."""
+    try:
+        found, folder = place.lstat(), place.parent.lstat()
+    except OSError:
+        return False
+    closed = not (found.st_mode & 0o022) and not (folder.st_mode & 0o022)
+    return stat.S_ISDIR(found.st_mode) and closed and found.st_uid == folder.st_uid == os.geteuid()
 
 
 def _sweep(state: Path) -> None:
-    """Take away what gateways that were killed have left behind."""
+    """Take away what is of no use any more and used by nobody."""
     for left in state.glob("etc-*"):
-        lock = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        lock = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             flock(lock, LOCK_EX | LOCK_NB)
-            shutil.rmtree(left, ignore_errors=True)
+            # First out of sight: whoever comes now makes another.
+            gone = left.rename(left.with_name(f".{left.name}-gone"))
+            shutil.rmtree(gone, ignore_errors=True)
         except BlockingIOError:
             continue
         finally:

@@ -3,7 +3,7 @@
 import os
 import shutil
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ostiary.adapters.sandbox import view
@@ -25,13 +25,11 @@ _MEET = """set -e
 place=$1
 shift
 mount -t tmpfs -o mode=0755,nosuid,nodev ostiary "$place"
-number=0
 while [ "$1" != -- ]; do
-    name=$place/$number
-    if [ -d "$1" ]; then mkdir "$name"; else : > "$name"; fi
-    mount --bind "$1" "$name"
-    number=$((number + 1))
-    shift
+    name=$place/$1
+    if [ ! -d "$2" ]; then : > "$name"; elif [ ! -d "$name" ]; then mkdir "$name"; fi
+    mount --bind "$2" "$name"
+    shift 2
 done
 shift
 exec "$@"
@@ -126,13 +124,16 @@ def line(machine: Machine, sources: Sequence[Source], profile: SandboxProfile, h
 
     Raises ToolError, SandboxUnavailable."""
     etc = machine.etc.directory(home)
-    wanted = [etc, *(source.mount.source for source in sources)]
+    folders = {f"etc/{name}": f"/etc/{name}" for name in machine.etc.folders}
+    wanted = {"etc": etc, **folders, **{str(number): source.mount.source for number, source in enumerate(sources)}}
     if profile.network == "proxy":
         check_socket(profile.proxy_socket)
-        wanted.append(profile.proxy_socket)
+        wanted["proxy"] = profile.proxy_socket
     starter, reached = _reach(machine, wanted)
-    words = [*view.fences(), *machine.system, "--ro-bind", reached[etc], "/etc", "--proc", "/proc"]
-    words += view.shared_places() if is_shared else view.own_places(profile.limits.temporary_bytes)
+    words = [*view.fences(), *machine.system, "--ro-bind", reached[etc], "/etc"]
+    if machine.user is None:
+        words += [word for folder in folders.values() for word in ("--ro-bind", folder, folder)]
+    words += ["--proc", "/proc", *(view.shared_places() if is_shared else view.own_places(profile.limits.temporary_bytes))]
     words += view.mounts(sources, reached)
     if profile.network == "proxy":
         words += ["--ro-bind", reached[profile.proxy_socket], view.PROXY_SOCKET]
@@ -140,17 +141,19 @@ def line(machine: Machine, sources: Sequence[Source], profile: SandboxProfile, h
     return Line(starter=starter, options=tuple(words))
 
 
-def _reach(machine: Machine, wanted: Sequence[str]) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    """How to start bubblewrap so that it finds what is wanted, and under which names.
+def _reach(machine: Machine, wanted: Mapping[str, str]) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """How to start bubblewrap so that it finds what is wanted, and where it finds each.
 
     Root's own directories are closed to the user bubblewrap runs as. So root first makes a mount namespace in which they can be
-    reached by other names, and becomes that user in there."""
+    reached by the names they are wanted by, and becomes that user in there. One name may lie within another: then bubblewrap
+    mounts both at once, and each time takes it long."""
     if machine.user is None:
-        return (machine.bubblewrap,), {path: path for path in wanted}
-    place = _meeting_place(wanted)
-    names = {path: f"{place}/{number}" for number, path in enumerate(wanted)}
+        return (machine.bubblewrap,), {path: path for path in wanted.values()}
+    place = _meeting_place(wanted.values())
+    reached = {path: f"{place}/{name}" for name, path in wanted.items()}
+    meeting = [word for both in wanted.items() for word in both]
     if machine.fence is not None:
-        return (str(machine.fence.path), "enter", str(machine.user), place, *wanted, "--", machine.bubblewrap), names
+        return (str(machine.fence.path), "enter", str(machine.user), place, *meeting, "--", machine.bubblewrap), reached
     unshare, setpriv = shutil.which("unshare"), shutil.which("setpriv")
     if unshare is None or setpriv is None:
         raise SandboxUnavailable(
@@ -158,12 +161,12 @@ def _reach(machine: Machine, wanted: Sequence[str]) -> tuple[tuple[str, ...], Ma
             hint="Install util-linux or a C compiler, or start the gateway as an ordinary user.",
         )
     # Each of these becomes the next: were there a process between us and bubblewrap, it would not end with us.
-    meet = (unshare, "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _MEET, "sh", place, *wanted, "--")
+    meet = (unshare, "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _MEET, "sh", place, *meeting, "--")
     become = (setpriv, "--reuid", str(machine.user), "--regid", str(machine.user), "--clear-groups", "--inh-caps=-all", "--")
-    return (*meet, *become, machine.bubblewrap), names
+    return (*meet, *become, machine.bubblewrap), reached
 
 
-def _meeting_place(wanted: Sequence[str]) -> str:
+def _meeting_place(wanted: Iterable[str]) -> str:
     """One that covers nothing of what is wanted."""
     real = [os.path.realpath(path) + "/" for path in wanted]
     for place in _MEETING_PLACES:

@@ -1,6 +1,7 @@
 """The fork server's program: made once, trusted only if it is ours, done without where it cannot be made."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,14 @@ def test_a_compiler_that_fails_is_no_compiler(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "cc").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert server_program(tmp_path / "state") is None
+
+
+def test_where_the_library_can_only_be_shared_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = shutil.which("cc")
+    (tmp_path / "cc").write_text(f'#!/bin/sh\ncase "$*" in *-static*) exit 1 ;; esac\nexec {found} "$@"\n')
+    (tmp_path / "cc").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert server_program(tmp_path / "state") is not None
 
 
 @pytest.mark.parametrize("mode", [0o757, 0o775])

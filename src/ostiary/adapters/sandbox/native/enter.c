@@ -22,20 +22,20 @@ static noreturn void stop(const char *what)
     _exit(126);
 }
 
-static void give_name(const char *path, const char *place, int number)
+static void give_name(const char *place, const char *name, const char *path)
 {
-    char name[64];
+    char whole[256];
     struct stat facts;
-    snprintf(name, sizeof name, "%s/%d", place, number);
-    if (stat(path, &facts) < 0)
+    if (snprintf(whole, sizeof whole, "%s/%s", place, name) >= (int)sizeof whole || stat(path, &facts) < 0)
         stop(path);
-    if (S_ISDIR(facts.st_mode) ? mkdir(name, 0755) < 0 : close(open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0644)) < 0)
-        stop(name);
-    if (mount(path, name, NULL, MS_BIND | MS_REC, NULL) < 0)
+    /* One that lies within another is there already. */
+    if (S_ISDIR(facts.st_mode) ? mkdir(whole, 0755) < 0 && errno != EEXIST : close(open(whole, O_CREAT | O_WRONLY | O_CLOEXEC, 0644)) < 0)
+        stop(whole);
+    if (mount(path, whole, NULL, MS_BIND | MS_REC, NULL) < 0)
         stop(path);
 }
 
-/* enter UID PLACE PATH... -- PROGRAM WORD... */
+/* enter UID PLACE [NAME PATH]... -- PROGRAM WORD... */
 noreturn void enter(char **words)
 {
     char *end = NULL;
@@ -52,8 +52,8 @@ noreturn void enter(char **words)
         stop(place);
     /* bubblewrap reads the list of all mounts once for each that it makes, and half of them are below here. */
     (void)umount2("/sys", MNT_DETACH);
-    for (int number = 0; *words && strcmp(*words, "--") != 0; words++)
-        give_name(*words, place, number++);
+    for (; *words && strcmp(*words, "--") != 0 && words[1]; words += 2)
+        give_name(place, words[0], words[1]);
     if (!*words || !words[1])
         stop("program");
     if (setgroups(0, NULL) < 0 || setresgid((gid_t)uid, (gid_t)uid, (gid_t)uid) < 0 || setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) < 0)

@@ -199,7 +199,7 @@ static int serve(int control, int events, int idle)
     }
 }
 
-/* enter UID PLACE PATH... -- PROGRAM WORD..., or
+/* enter UID PLACE [NAME PATH]... -- PROGRAM WORD..., or
  * PROGRAM-FD CONTROL-FD FILTER-FD IDLE-MILLISECONDS TEMPORARY-BYTES [PROXY-SOCKET]; with no milliseconds it is for one run alone. */
 int main(int count, char **words)
 {
