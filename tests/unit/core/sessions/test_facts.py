@@ -41,7 +41,11 @@ def test_ordinary_words_are_none(text: str) -> None:
 
 
 def test_only_what_is_not_told_is_quoted_and_each_thing_once() -> None:
-    said = ["The code is 4711. Anna lives in Utrecht.", "As I said, the code is 4711", "and all the rest that we spoke of is in Utrecht too"]
+    said = [
+        "The code is 4711. Anna lives in Utrecht.",
+        "As I said, the code is 4711",
+        "and all the rest that we spoke of is in Utrecht too",
+    ]
     assert missing(said, "Anna's code: 4711", characters=500) == ["Anna lives in Utrecht."]
 
 

@@ -15,8 +15,8 @@ from ostiary.contracts.events import Event, TurnEnded
 from ostiary.contracts.store import Append, ErasePayload, SaveSnapshot, Write
 from ostiary.core.routing.feed import Feed
 from ostiary.core.sessions.pen import Sessions
-from ostiary.core.sessions.session import Session, fold
-from ostiary.core.sessions.snapshot import EVERY, SCHEMA, Frozen, freeze, thaw
+from ostiary.core.sessions.session import Session, Turn, fold
+from ostiary.core.sessions.snapshot import EVERY, SCHEMA, Frozen, FrozenTurn, freeze, thaw
 from ostiary.kit.clock import ManualClock
 from tests.unit.core.engines import KEY as STORE_KEY
 from tests.unit.core.routing.inbound import quick
@@ -123,3 +123,10 @@ async def test_a_store_that_does_not_take_a_snapshot_changes_nothing(tmp_path: P
         sessions.write = refuse  # type: ignore[method-assign]
         assert not await sessions.save(KEY)
         assert await sessions.get(KEY) is session
+
+
+def test_nothing_of_a_session_is_left_out_of_a_snapshot() -> None:
+    not_folded = {"key", "name", "turn", "prefix_text", "pruned", "counted", "flushed"}
+    assert set(vars(Session(KEY))) - not_folded == {each.name for each in fields(Frozen)}
+    made_of_a_step = {"calls", "suspended"}
+    assert {each.name for each in fields(Turn)} - made_of_a_step == {each.name for each in fields(FrozenTurn)}
