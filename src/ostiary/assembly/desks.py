@@ -77,6 +77,9 @@ class SessionsAtDesk:
             await pen.commit()
             return pen.session.seq
 
+    async def label(self, session: SessionKey) -> Label:
+        return (await self.sessions.get(session)).label
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelsAtDesk:

@@ -157,11 +157,14 @@ def _pages(house: House, limits: Limits) -> Pages:
 def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "Socket":
     from ostiary.assembly.change_desk import ChangesAtDesk
     from ostiary.assembly.desks import ConfigurationAtDesk, ModelsAtDesk, SessionsAtDesk
+    from ostiary.assembly.memory_desk import MemoryAtDesk
     from ostiary.assembly.policy_desk import PolicyAtDesk
+    from ostiary.assembly.vault_desk import VaultAtDesk
     from ostiary.gateway.auth.sockets import SocketDevices, SocketMemory, socket_gate
     from ostiary.gateway.methods.services import Services
     from ostiary.gateway.socket.app import Socket
 
+    documents = house.store.documents
     to = house.newest.live.current.config.logging
     log_file = Path(to.file) if to.file else house.home / "logs" / "ostiary.log"
     services = Services(
@@ -200,6 +203,8 @@ def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "
         ),
         approvals=house.approvals,
         changes=ChangesAtDesk(changes=house.changes, documents=house.store.documents, redact=house.guard.redact),
+        vault=VaultAtDesk(store=house.store, documents=documents, search_index=house.vault.search, clock=house.clock),
+        memory=MemoryAtDesk(memory=house.memory, store=house.store, documents=documents, search_index=house.vault.search),
         audit_log=house.auditor.log,
         started_at=house.clock.now(),
     )

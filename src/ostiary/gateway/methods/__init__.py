@@ -17,6 +17,7 @@ def all_methods() -> Methods:
         control,
         devices,
         history,
+        memory,
         models,
         policy,
         replay,
@@ -24,6 +25,7 @@ def all_methods() -> Methods:
         sessions,
         system,
         usage,
+        vault,
     )
     from ostiary.gateway.protocol.registry import registry
 
@@ -41,6 +43,8 @@ def all_methods() -> Methods:
         policy.METHODS,
         approvals.METHODS,
         changes.METHODS,
+        vault.METHODS,
+        memory.METHODS,
         replay.METHODS,
         audit.METHODS,
     )

@@ -8,7 +8,7 @@ from ostiary.gateway.methods.keys import begun, speakable
 from ostiary.gateway.methods.services import Call, Services
 from ostiary.gateway.methods.sessions import context_window
 from ostiary.gateway.methods.turns import PAST, turns_of
-from ostiary.gateway.protocol.chat import GetHistory, History, Partial, Turn
+from ostiary.gateway.protocol.chat import ContextLabel, GetHistory, History, Partial, Turn
 from ostiary.gateway.protocol.errors import MethodError
 from ostiary.gateway.protocol.registry import Method
 from ostiary.gateway.socket.narration import usage_of
@@ -31,6 +31,7 @@ async def get_history(call: Call[GetHistory]) -> History:
     turns, more = await newest_turns(services.store, key, record.last_seq if record else 0, asked.limit, asked.before)
     lighten(turns)
     view = await services.engine.view(key)
+    label = await services.sessions.label(key) if services.sessions is not None else None
     model = view.settings.get("model", "") or view.model
     return History(
         turns=turns,
@@ -40,6 +41,7 @@ async def get_history(call: Call[GetHistory]) -> History:
         context_tokens=view.context_tokens,
         context_window=context_window(services, key, model),
         usage=usage_of(view.usage),
+        label=ContextLabel(trust=str(label.trust), private=label.private, sources=list(label.sources)) if label else None,
         # Last, and without a pause before the answer leaves: the deltas that follow go on from here.
         partial=_partial(services, key, turns) if not asked.before else None,
     )

@@ -7,6 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 from ostiary.contracts.audit import AuditLog
 from ostiary.contracts.clock import Clock
+from ostiary.contracts.content import Label
 from ostiary.contracts.control import ControlDesk
 from ostiary.contracts.engine import Engine
 from ostiary.contracts.identity import Principal, SessionKey
@@ -18,6 +19,8 @@ from ostiary.core.approvals.desk import Approvals
 from ostiary.core.routing.commands import Command
 from ostiary.core.sessions.undo import Undo
 from ostiary.gateway.methods.tallies import Tallies
+from ostiary.gateway.protocol import memory as mem
+from ostiary.gateway.protocol import vault as vlt
 from ostiary.gateway.protocol.changes import TurnChanges
 from ostiary.gateway.protocol.config import ConfigSchema, ConfigView
 from ostiary.gateway.protocol.devices import DeviceList, Paired
@@ -69,6 +72,10 @@ class SessionDesk(Protocol):
 
     async def note(self, session: SessionKey, text: str, *, by: Principal) -> int:
         """Put an assistant's words into the journal (`Noted`); gives its seq."""
+        ...
+
+    async def label(self, session: SessionKey) -> Label:
+        """Of everything the model would be sent of it now."""
         ...
 
 
@@ -154,6 +161,59 @@ class ChangeDesk(Protocol):
     async def trust(self, session: SessionKey, *, by: Principal, reason: str) -> None: ...
 
 
+class VaultDesk(Protocol):
+    """The documents of the house. The caller of what writes has checked that `by` is the owner. Raises UnknownSession (there is
+    no such document), BadInput, Conflict, QuotaExceeded, StoreError."""
+
+    async def collections(self) -> vlt.CollectionList: ...
+
+    async def list(self, asked: vlt.ListDocuments) -> vlt.DocumentList: ...
+
+    async def get(self, asked: vlt.GetDocument) -> vlt.Document: ...
+
+    async def newest(self, collection: str, path: str) -> vlt.DocumentLine | None:
+        """The newest version, also one that says "deleted"; None if there never was any."""
+        ...
+
+    async def put(self, asked: vlt.PutDocument, by: Principal) -> vlt.Written: ...
+
+    async def history(self, asked: vlt.OfDocument) -> vlt.DocumentHistory: ...
+
+    async def diff(self, asked: vlt.CompareVersions) -> vlt.Difference: ...
+
+    async def plan_restore(self, asked: vlt.PreviewRestore) -> vlt.Restored: ...
+
+    async def restore(self, asked: vlt.RestoreDocuments, by: Principal) -> vlt.Restored: ...
+
+    async def delete(self, asked: vlt.DeleteDocument, by: Principal) -> vlt.Written: ...
+
+    async def move(self, asked: vlt.MoveDocument, by: Principal) -> vlt.Written: ...
+
+    async def search(self, asked: vlt.SearchVault) -> vlt.Hits: ...
+
+    async def search_sessions(self, asked: vlt.SearchSessions) -> vlt.SessionHits: ...
+
+
+class MemoryDesk(Protocol):
+    """What is remembered. Raises as VaultDesk; NotAllowed for what only the owner does."""
+
+    async def list(self, asked: mem.ListMemory) -> mem.MemoryList: ...
+
+    async def search(self, asked: mem.SearchMemory) -> mem.Hits: ...
+
+    async def write(self, asked: mem.WriteMemory, by: Principal) -> mem.MemoryKept: ...
+
+    async def why(self, asked: mem.WhyMemory) -> mem.MemoryOrigins: ...
+
+    async def plan_forget(self, text: str) -> mem.ForgetPreview: ...
+
+    async def forget(self, asked: mem.ForgetMemory, by: Principal) -> mem.MemoryForgotten: ...
+
+    async def confirm(self, asked: mem.ConfirmMemory, by: Principal) -> mem.MemorySettled: ...
+
+    async def status(self) -> mem.MemoryStatus: ...
+
+
 Deliver = Callable[[Address, str, str], Awaitable[None]]
 
 
@@ -183,6 +243,8 @@ class Services:
     policy: PolicyDesk | None = None
     approvals: Approvals | None = None
     changes: ChangeDesk | None = None
+    vault: VaultDesk | None = None
+    memory: MemoryDesk | None = None
     audit_log: AuditLog | None = None
     deliver: Deliver | None = None
     started_at: float = 0.0

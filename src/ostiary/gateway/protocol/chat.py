@@ -111,8 +111,18 @@ class Partial(Payload):
     text: str
 
 
+class ContextLabel(Payload):
+    """Where what the model is sent came from: the lowest trust of all of it, whether anything is private, and the sources."""
+
+    trust: str
+    private: bool
+    sources: list[str]
+
+
 class History(Payload):
-    """Oldest first. `more`: there are earlier ones in this conversation. `partial` is null unless an answer is being written."""
+    """Oldest first. `more`: there are earlier ones in this conversation. `partial` is null unless an answer is being written.
+
+    `label` is that of the conversation as it stands; null where it cannot be told."""
 
     turns: list[Turn]
     more: bool
@@ -122,6 +132,7 @@ class History(Payload):
     context_window: int
     usage: Usage
     partial: Partial | None = None
+    label: ContextLabel | None = None
 
 
 class Attached(Params):

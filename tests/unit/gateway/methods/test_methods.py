@@ -57,6 +57,23 @@ PARAMS: dict[str, dict[str, Any]] = {
     "session.trust": {"key": MAIN, "idempotencyKey": KEY},
     "turns.explain": {"key": MAIN, "turn": "turn_1"},
     "turns.rerun": {"key": MAIN, "turn": "turn_1", "idempotencyKey": KEY},
+    "vault.list": {"collection": "notes"},
+    "vault.get": {"collection": "notes", "path": "a.md"},
+    "vault.put": {"collection": "notes", "path": "a.md", "text": "x", "version": 0, "idempotencyKey": "vault-put-1"},
+    "vault.history": {"collection": "notes", "path": "a.md"},
+    "vault.diff": {"collection": "notes", "path": "a.md", "before": 0},
+    "vault.restore.preview": {"collection": "notes", "at": 5.0},
+    "vault.restore": {"collection": "notes", "at": 5.0, "digest": "0", "idempotencyKey": "vault-restore-1"},
+    "vault.delete": {"collection": "notes", "path": "a.md", "version": 1, "idempotencyKey": "vault-delete-1"},
+    "vault.move": {"collection": "notes", "path": "a.md", "to": "b.md", "version": 1, "idempotencyKey": "vault-move-1"},
+    "vault.search": {"text": "quince"},
+    "sessions.search": {"text": "quince"},
+    "memory.search": {"text": "quince"},
+    "memory.write": {"text": "Quinces are yellow.", "idempotencyKey": "memory-write-1"},
+    "memory.why": {"target": "quince"},
+    "memory.forget.preview": {"text": "quince"},
+    "memory.forget": {"text": "quince", "digest": "0", "idempotencyKey": "memory-forget-1"},
+    "memory.confirm": {"ids": ["abcd"], "idempotencyKey": "memory-confirm-1"},
 }
 
 

@@ -5,27 +5,34 @@ import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 
+from ostiary.adapters.search import open_search
 from ostiary.adapters.store.sqlite import SqliteStore, open_store
 from ostiary.assembly.change_desk import ChangesAtDesk
 from ostiary.assembly.config.load import understand
 from ostiary.assembly.control import ControlAtDesk
 from ostiary.assembly.desks import SessionsAtDesk
+from ostiary.assembly.memory_desk import MemoryAtDesk
 from ostiary.assembly.policies import judge_of
 from ostiary.assembly.policy_desk import PolicyAtDesk
+from ostiary.assembly.vault_desk import VaultAtDesk
 from ostiary.contracts.control import ToolStanding
 from ostiary.contracts.errors import Conflict, UnknownSession
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import UserId
 from ostiary.contracts.model import ModelRef, ToolSchema
+from ostiary.contracts.search import Search
 from ostiary.contracts.tool import Effect, ToolSpec
 from ostiary.core.control.control import Control, ControlRules, Parts
 from ostiary.core.control.engine_parts import EngineTurns
+from ostiary.core.memory.memory import make_memory
+from ostiary.core.memory.rules import MemoryRules
 from ostiary.core.policy.verdict import Verdict
 from ostiary.core.routing.change_commands import Changes
 from ostiary.core.routing.supervisor import Supervisor
@@ -345,13 +352,32 @@ def policy_desk() -> PolicyAtDesk:
     return PolicyAtDesk(config=lambda: config, specs=lambda: {"exec": spec}, steps=Verdict(judge=judge_of(config)).explain)
 
 
+def _memory_desk(store: SqliteStore, search: Search, clock: ManualClock, drop: Callable[[SessionKey], None]) -> MemoryAtDesk:
+    memory = make_memory(
+        store=store,
+        documents=store.documents,
+        search=search,
+        clock=clock,
+        zone=lambda: UTC,
+        rules=MemoryRules,
+        is_private=lambda session: True,
+        redact=lambda text: text,
+        drop=drop,
+        wants_summary=lambda session: False,
+    )
+    return MemoryAtDesk(memory=memory, store=store, documents=store.documents, search_index=search)
+
+
 @asynccontextmanager
 async def open_room(tmp_path: Path, *steps: Any, limits: SocketLimits | None = None, **more: Any) -> AsyncIterator[Room]:
     clock = ManualClock()
     model = ScriptedModel(steps or [say("Hello", ", world.") for _ in range(50)])
     revocations, memory, saw = Revocations(), Memory(), more.pop("saw", lambda caller: None)
     models, config, devices = Models(), Config(), Devices()
-    async with open_store(tmp_path / "store.db", KEY, clock=clock) as store:
+    async with (
+        open_store(tmp_path / "store.db", KEY, clock=clock) as store,
+        open_search(tmp_path / "search.db", KEY, store=store, embedder=None, clock=clock) as search,
+    ):
         house = House(
             store=store, clock=clock, ids=CountingIds(), model=model, tools=more.pop("tools", {}), drain_seconds=0.01,
             decide=more.pop("decide", allow_everything),
@@ -375,6 +401,8 @@ async def open_room(tmp_path: Path, *steps: Any, limits: SocketLimits | None = N
                 control=ControlAtDesk(control=control, standings=lambda by: (standing,)), policy=policy_desk(),
                 approvals=engine.approvals, audit_log=store.audit(),
                 changes=ChangesAtDesk(changes=changes, documents=store.documents, redact=lambda text: text),
+                vault=VaultAtDesk(store=store, documents=store.documents, search_index=search, clock=clock),
+                memory=_memory_desk(store, search, clock, engine._sessions.forget),
             )  # fmt: skip
             socket = Socket(
                 replace(services, **more),
