@@ -1,16 +1,19 @@
 """Opens the vault: the store with everything that lasts, and the index that finds it again.
 
-The gateway acts through it, and a command that runs without one.
+The gateway acts through it, and a command that runs without one. With `vault.mode: remote` another process has it, and this one
+is a client with the same interfaces; then nothing of it is read or written here.
 """
 
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ostiary.adapters.store.sqlite import SqliteStore, StoreLimits, open_store
 from ostiary.assembly.config.schema import Config
 from ostiary.contracts.clock import Clock
+from ostiary.contracts.errors import ConfigInvalid
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.search import Embedder
 
@@ -21,6 +24,8 @@ BOT = "main"
 STORE = Path("bots") / BOT / "store.db"
 SEARCH = Path("bots") / BOT / "search.db"
 STORE_KEY = Path("keys") / "store.key"
+VAULT_TOKEN = "vault.token"  # noqa: S105 - the credential's name
+REMOTE_PATIENCE = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +38,59 @@ class Vault:
 
 
 @asynccontextmanager
-async def open_vault(home: Path, key: bytes, *, clock: Clock, config: Config, embedder: Embedder | None) -> AsyncIterator[Vault]:
-    """Held alone. Nothing of the index is loaded before its first use. Raises StoreRefused (another process holds it, wrong
-    key, damaged), StoreUnavailable."""
+async def open_vault(
+    home: Path,
+    key: bytes,
+    *,
+    clock: Clock,
+    config: Config,
+    embedder: Embedder | None,
+    environ: Mapping[str, str] | None = None,
+) -> AsyncIterator[Vault]:
+    """Held alone, or the client of the process that holds it; that one is waited for a little. Nothing of the index is loaded
+    before its first use. Raises StoreRefused (another process holds it, wrong key or token, damaged), StoreUnavailable,
+    ConfigInvalid."""
+    opened = (
+        _remote(home, clock=clock, config=config, environ=os.environ if environ is None else environ)
+        if config.vault.mode == "remote"
+        else open_embedded(home, key, clock=clock, config=config, embedder=embedder)
+    )
+    async with opened as vault:
+        yield vault
+
+
+@asynccontextmanager
+async def open_embedded(
+    home: Path, key: bytes, *, clock: Clock, config: Config, embedder: Embedder | None
+) -> AsyncIterator[Vault]:
+    """In this process, whatever the mode is."""
     limits = StoreLimits(document_bytes=config.vault.document_max_bytes, quota_bytes=config.vault.quota_bytes)
     async with open_store(home / STORE, key, clock=clock, limits=limits) as store:
         from ostiary.adapters.search import open_search
 
         async with open_search(home / SEARCH, key, store=store, embedder=embedder, clock=clock) as search:
             yield Vault(store=store, search=search, embedder=embedder)
+
+
+@asynccontextmanager
+async def _remote(home: Path, *, clock: Clock, config: Config, environ: Mapping[str, str]) -> AsyncIterator[Vault]:
+    from ostiary.adapters.credentials import CredentialStore, key_at
+    from ostiary.adapters.store.remote import open_remote_vault
+    from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
+    from ostiary.assembly.config.secret import resolve
+
+    if not config.vault.url:
+        problem = "vault.url: must say where the vault is when vault.mode is remote"
+        raise ConfigInvalid(problem, problems=(problem,), hint="Write unix:/path/to/vault.sock or http://host:8181.")
+    credentials = CredentialStore(home / CREDENTIALS, key_at(home / CREDENTIALS_KEY))
+
+    def token() -> str:
+        if config.vault.token is not None:
+            return resolve(config.vault.token, environ, credentials).reveal()
+        made = credentials.reveal(VAULT_TOKEN)
+        return made.reveal() if made is not None else ""
+
+    secret = token()
+    async with open_remote_vault(config.vault.url, lambda: secret, clock=clock, patience=REMOTE_PATIENCE) as vault:
+        # The same attributes: one conformance suite runs over both stores.
+        yield Vault(store=cast(SqliteStore, vault.store), search=cast("SearchIndex", vault.search), embedder=vault.embedder)

@@ -4,9 +4,12 @@ import asyncio
 import errno
 import ipaddress
 import math
+import os
 import socket
+import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import anyio
 import uvicorn
@@ -88,16 +91,18 @@ async def serve(
     drain_seconds: int = 5,
     max_frame: int = 1_048_576,
     ping_seconds: float = 30.0,
+    unix: str = "",
 ) -> None:
     """Serve `app` until cancelled; requests under way then get `drain_seconds` to end, and are cancelled.
 
+    With `unix`, a path, it listens on a socket there that only this user can open, and on no address.
     A socket is asked every `ping_seconds` whether its peer is there, and dropped if no answer comes within as many.
     `on_ready` is told the address once connections are accepted. Raises BadInput if the address cannot be had.
     """
-    listener = bind(host, port)
+    listener = bind_unix(unix) if unix else bind(host, port)
     scheme = "https" if tls is not None else "http"
     shown = LOOPBACK if host == EVERYWHERE else host
-    url = f"{scheme}://{_shown(shown)}:{listener.getsockname()[1]}"
+    url = f"unix:{unix}" if unix else f"{scheme}://{_shown(shown)}:{listener.getsockname()[1]}"
     config = uvicorn.Config(
         app,
         http=_Heads,
@@ -129,6 +134,48 @@ async def serve(
                 server.should_exit = True
     finally:
         listener.close()
+        if unix:
+            _remove(unix)
+
+
+def bind_unix(path: str) -> socket.socket:
+    """A listening socket that only this user can open. What a process that died left there is replaced. Raises BadInput."""
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        if _is_answered(path):
+            raise BadInput(f"Another process listens at {path}", hint="Stop it first, or choose another path.")
+        _remove(path)
+        # The mode is there from the first moment, not after a chmod.
+        mask = os.umask(0o177)
+        try:
+            listener.bind(path)
+        finally:
+            os.umask(mask)
+        listener.listen(512)
+    except (OSError, BadInput) as error:
+        listener.close()
+        if isinstance(error, BadInput):
+            raise
+        hint = "The folder must exist and be yours; a path has at most 107 bytes."
+        raise BadInput(f"Cannot listen at {path}: {error.strerror or error}", hint=hint) from None
+    return listener
+
+
+def _remove(path: str) -> None:
+    Path(path).unlink(missing_ok=True)
+
+
+def _is_answered(path: str) -> bool:
+    """Raises OSError for what is there and is no socket."""
+    if not stat.S_ISSOCK(os.lstat(path).st_mode if os.path.lexists(path) else stat.S_IFSOCK):
+        raise FileExistsError(errno.EEXIST, "something else is there")
+    with socket.socket(socket.AF_UNIX) as trial:
+        trial.settimeout(1.0)
+        try:
+            trial.connect(path)
+        except OSError:
+            return False
+    return True
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
@@ -13,8 +13,10 @@ from ostiary.contracts.records import dataclass
 from ostiary.contracts.search import Embedder, Search
 from ostiary.contracts.store import Documents, Store
 from ostiary.contracts.workspace import FileChange
-from ostiary.core.memory.memory import Memory
 from ostiary.gateway.limits import Limits
+
+if TYPE_CHECKING:
+    from ostiary.core.memory.memory import Memory
 
 BODY_SECONDS = 300.0
 _BODIES_AT_ONCE = 8
@@ -52,7 +54,7 @@ class VaultDesk:
     embedder: Embedder | None
     clock: Clock
     diff: Callable[[bytes | None, bytes | None, str], str]
-    memory: Memory | None = None
+    memory: "Memory | None" = None
     exec: Exec | None = None
     document_bytes: int = 100_000_000
     facts: Callable[[], Mapping[str, object]] = dict

@@ -20,6 +20,11 @@ _STORE = (
 _DOCUMENTS = ("get", "list", "collections", "changes", "history", "changed_by")
 _SEARCH = ("query", "status", "forget")
 _AUDIT = ("entries", "head", "verify")
+# What the embedded store takes besides.
+_FURTHER: Mapping[str, Mapping[str, Any]] = {
+    "audit.verify": {"heads": tuple[AuditHead, ...]},
+    "store.sweep": {"keep_keys": float, "limit": int},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +53,6 @@ def call_of(name: str) -> Call | None:
     hints = hints_of(method)
     result = reader_of(hints.pop("return"))
     arguments = {argument: reader_of(hint) for argument, hint in hints.items()}
-    if name == "audit.verify":
-        arguments["heads"] = reader_of(tuple[AuditHead, ...])
+    arguments |= {argument: reader_of(hint) for argument, hint in _FURTHER.get(name, {}).items()}
     part, _, own = name.partition(".")
     return Call(part=part, method=own, arguments=arguments, result=result)

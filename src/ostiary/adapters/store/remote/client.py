@@ -313,8 +313,9 @@ class RemoteStore:
         found: OutboxItem | None = await self._call("store.outbox_item", key=key)
         return found
 
-    async def sweep(self, now: float) -> int:
-        swept: int = await self._call("store.sweep", now=now)
+    async def sweep(self, now: float, **bounds: float) -> int:
+        """`keep_keys` and `limit` as the embedded store takes them."""
+        swept: int = await self._call("store.sweep", now=now, **bounds)
         return swept
 
 

@@ -48,6 +48,8 @@ def plain(value: object) -> object:
         return {field.name: _event(getattr(value, field.name), field.name) for field in fields(value)}  # type: ignore[arg-type]
     if kind in (tuple, list):
         return [plain(each) for each in value]  # type: ignore[attr-defined]
+    if kind is dict:
+        return {name: plain(each) for name, each in value.items()}  # type: ignore[attr-defined]
     return value
 
 
