@@ -16,7 +16,7 @@ compile() { # compile <output> <more options>
 }
 
 # dev first: the smaller sets take their pins from it, so one environment can hold all of them.
-compile requirements/dev.lock --extra embedded --extra web --group dev
-compile requirements/run.lock --extra embedded --extra web --extra browser --group build --constraints requirements/dev.lock
+compile requirements/dev.lock --extra embedded --extra memory --extra web --group dev
+compile requirements/run.lock --extra embedded --extra memory --extra web --extra browser --group build --constraints requirements/dev.lock
 compile requirements/base.lock --constraints requirements/dev.lock
 compile requirements/providers.lock --extra providers --constraints requirements/dev.lock
