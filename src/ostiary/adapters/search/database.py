@@ -301,6 +301,22 @@ def whole_text(connection: apsw.Connection, number: int) -> str:
     return "".join(zlib.decompress(piece).decode("utf-8", "surrogatepass") for (piece,) in found)
 
 
+def forget_vectors(connection: apsw.Connection, keys: Iterable[bytes]) -> None:
+    """Inside a transaction of the caller's."""
+    for key in keys:
+        connection.execute("DELETE FROM embeddings WHERE key = ?", (key,))
+
+
+def texts_under(connection: apsw.Connection, generation: int, collection: str, prefix: str) -> list[str]:
+    """The whole text of every document whose path begins with the prefix."""
+    found = fetch(
+        connection,
+        "SELECT id FROM documents WHERE generation = ? AND collection = ? AND substr(path, 1, ?) = ?",
+        (generation, collection, len(prefix), prefix),
+    )
+    return [whole_text(connection, number) for (number,) in found]
+
+
 def tally(connection: apsw.Connection, generation: int) -> tuple[int, int]:
     """How many documents have something to find, and how many units they hold."""
     row = fetch(

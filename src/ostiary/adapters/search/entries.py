@@ -48,6 +48,11 @@ def entry(path: str, text: str) -> Entry:
     )
 
 
+def are_numbers(vectors: Sequence[bytes]) -> bool:
+    """Whether every one is finite."""
+    return all(bool(np.isfinite(np.frombuffer(vector, dtype="<f4")).all()) for vector in vectors)
+
+
 def pack_vectors(vectors: Sequence[bytes], dimensions: int) -> bytes:
     """Rows of float32 as signed bytes; a row's length is restored when it is read."""
     rows = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), dimensions)

@@ -14,7 +14,7 @@ from ostiary.adapters.search.journals import COLLECTION as SESSIONS
 from ostiary.adapters.search.memory import Memory
 from ostiary.adapters.store.sqlite.threads import Threads
 from ostiary.contracts.clock import Clock
-from ostiary.contracts.errors import BadInput, EmbedderUnavailable, StoreError
+from ostiary.contracts.errors import BadInput, Busy, EmbedderUnavailable, StoreError
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.search import Embedder, EmbedKind, Found, IndexStatus, Mode, Passage, Reach
 
@@ -26,11 +26,13 @@ _LONGEST_EMBEDDING = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """Seconds. `patience`: how long a query takes in changes first. `embedding`: how long it waits for its vector; after a
+    """Seconds. `patience`: how long a query takes in changes first; `first`: the same until everything was taken in once, so
+    that the first question to a new index finds something. `embedding`: how long it waits for its vector; after a
     failure none is asked for during `pause`. `every`: how often `run` looks for changes by itself. `idle`: after so long
     without a query the index leaves memory."""
 
     patience: float = 0.15
+    first: float = 10.0
     embedding: float = 3.0
     pause: float = 30.0
     every: float = 5.0
@@ -61,6 +63,7 @@ class SearchIndex:
         self._source = source
         self._turn = anyio.Lock()
         self._building = anyio.Lock()
+        self._is_caught_up = False
         self._asked_at = 0.0
         self._silent_until = 0.0
         self._problem = ""
@@ -70,6 +73,15 @@ class SearchIndex:
     def progress(self) -> float | None:
         """0..1 while a new index is made, else None."""
         return self._progress
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the index is in memory right now."""
+        return self._memory.segments is not None
+
+    async def generation(self) -> int:
+        """The number of the index that answers; a rebuilt one has a higher number."""
+        return (await self._live()).id
 
     async def query(self, text: str, *, reach: Reach, limit: int = 6) -> Found:
         """Raises BadInput (empty or overlong question, silly limit), StoreError."""
@@ -82,7 +94,7 @@ class SearchIndex:
             raise BadInput(f"Between 1 and {_MOST_RESULTS} results can be asked for")
         self._asked_at = self._clock.monotonic()
         notices: list[str] = []
-        if not await self._catch_up(self._options.patience):
+        if not await self._catch_up(self._options.patience if self._is_caught_up else self._options.first):
             notices.append("Some of the newest text is not in the index yet.")
         if self._progress is not None:
             notices.append(f"A new index is being made ({self._progress:.0%}); this answer comes from the one before.")
@@ -115,6 +127,18 @@ class SearchIndex:
                     await self._intake.session(generation, _session(path))
                 else:
                     await self._intake.one(generation, collection, path)
+            await self._writing.run(self._swept, certain=True)
+
+    def _swept(self, connection: apsw.Connection) -> None:
+        """What was dropped is in no file and no memory any more."""
+        self._memory.clear()
+        connection.execute("PRAGMA wal_checkpoint(truncate)").fetchall()
+
+    async def settle(self) -> None:
+        """Take in everything that is committed and make the vectors that are missing, as far as they can be made now."""
+        await self._catch_up(None)
+        await self._build()
+        await self._embed_waiting()
 
     async def reindex(self) -> None:
         """Make the whole index anew; the old one answers until that is done. Goes on in `run` if this is cancelled."""
@@ -125,11 +149,9 @@ class SearchIndex:
         """Until cancelled: takes in what changed, embeds what has no vectors, makes a new index when one is needed."""
         while True:
             try:
-                await self._catch_up(None)
-                await self._build()
-                await self._embed_waiting()
+                await self.settle()
                 self._rest()
-            except StoreError as error:
+            except (StoreError, Busy) as error:
                 # The store may be away for a while; the index waits for it.
                 self._problem = str(error)
             await self._clock.sleep(self._options.every)
@@ -174,10 +196,14 @@ class SearchIndex:
 
     async def _embed(self, embedder: Embedder, texts: list[str], kind: EmbedKind, seconds: float) -> tuple[bytes, ...]:
         """Raises EmbedderUnavailable also for a slow answer and for one that does not fit."""
+        from ostiary.adapters.search.entries import are_numbers
+
         with anyio.move_on_after(seconds):
             made = await embedder.embed(texts, kind)
             if len(made) != len(texts) or any(len(vector) != 4 * embedder.dimensions for vector in made):
                 raise EmbedderUnavailable(f"{embedder.name} gave vectors of another size than it promised")
+            if not are_numbers(made):
+                raise EmbedderUnavailable(f"{embedder.name} gave vectors that are no numbers")
             return made
         raise EmbedderUnavailable(f"{embedder.name} did not answer within {seconds:g} seconds")
 
@@ -186,6 +212,7 @@ class SearchIndex:
         with anyio.move_on_after(patience):
             async with self._turn:
                 await self._drain(await self._live())
+            self._is_caught_up = True
             return True
         return False
 

@@ -74,7 +74,12 @@ class Intake:
         """Drop what is indexed of a path and index what the store holds of it now."""
         found = await self._source.documents.get(collection, path)
         item: Fetched = (collection, path, *found) if found is not None else (collection, path, None, b"")
-        await self._writing.run(lambda connection: self._write(connection, generation, [item], lambda: None), certain=True)
+
+        def rewrite(connection: apsw.Connection) -> None:
+            old = database.texts_under(connection, generation.id, collection, path)
+            self._write(connection, generation, [item], lambda: _forget_vectors(connection, generation, old))
+
+        await self._writing.run(rewrite, certain=True)
 
     async def events(self, generation: Generation) -> Generation | None:
         """As `documents`, over the journals."""
@@ -93,7 +98,9 @@ class Intake:
         events = list(await self._source.read(key))
 
         def rewrite(connection: apsw.Connection) -> None:
+            old = database.texts_under(connection, generation.id, COLLECTION, f"{session}/")
             with connection:
+                _forget_vectors(connection, generation, old)
                 gone = database.remove_under(connection, generation.id, COLLECTION, f"{session}/")
                 connection.execute("DELETE FROM journals WHERE generation = ? AND session = ?", (generation.id, session))
                 rows, _ = self._extend(connection, generation, session, events)
@@ -236,6 +243,14 @@ def row_of(number: int, document: Indexed) -> Row:
         counts=document.counts,
         vectors=document.vectors,
     )
+
+
+def _forget_vectors(connection: apsw.Connection, generation: Generation, texts: Sequence[str]) -> None:
+    from ostiary.adapters.search.embedders.cache import key_of
+    from ostiary.adapters.search.entries import entry
+
+    embedded = [part for text in texts for part in entry("", text).texts]
+    database.forget_vectors(connection, [key_of(generation.embedder, "passage", part) for part in embedded])
 
 
 def _current(connection: apsw.Connection, generation: Generation) -> Generation | None:

@@ -51,9 +51,14 @@ class Memory:
             return
         from ostiary.adapters.search.segments import added, segment, without
 
-        left = without(self.segments, frozenset(gone))
-        rows = [row for row in new if row.places]
-        self.segments = added(left, segment(rows, self._dimensions)) if rows else left
+        try:
+            left = without(self.segments, frozenset(gone))
+            rows = [row for row in new if row.places]
+            self.segments = added(left, segment(rows, self._dimensions)) if rows else left
+        except BaseException:
+            # Better loaded anew than behind what is committed.
+            self.clear()
+            raise
 
     def clear(self) -> None:
         self.generation = 0

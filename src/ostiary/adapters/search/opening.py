@@ -7,6 +7,8 @@ from pathlib import Path
 import apsw
 
 from ostiary.adapters.search.database import discard, open_reading, open_writer
+from ostiary.adapters.search.embedders.cache import Cached, TableCache
+from ostiary.adapters.search.embedders.embedded import Embedded
 from ostiary.adapters.search.index import SearchIndex, SearchOptions
 from ostiary.adapters.search.intake import Source
 from ostiary.adapters.search.memory import Memory
@@ -46,7 +48,7 @@ async def open_search(
     try:
         yield SearchIndex(
             source=store,
-            embedder=embedder,
+            embedder=_remembered(embedder, reading, writing),
             clock=clock,
             options=options or SearchOptions(),
             writing=writing,
@@ -56,6 +58,13 @@ async def open_search(
     finally:
         await reading.close()
         await writing.close()
+
+
+def _remembered(embedder: Embedder | None, reading: Threads, writing: Threads) -> Embedder | None:
+    """Vectors that cost a call to somebody else are kept; those made here are made again as fast as they are found."""
+    if embedder is None or isinstance(embedder, Embedded):
+        return embedder
+    return Cached(embedder, TableCache(reading=reading, writing=writing))
 
 
 class _Hand:

@@ -73,7 +73,7 @@ def _vectors(rows: Sequence[Row], per_document: Array, dimensions: int) -> Array
         row.vectors if row.vectors is not None and len(row.vectors) == count * dimensions else bytes(int(count) * dimensions)
         for row, count in zip(rows, per_document, strict=True)
     ]
-    return np.frombuffer(b"".join(filled), dtype=np.int8).reshape(-1, max(1, dimensions))
+    return np.frombuffer(b"".join(filled), dtype=np.int8).reshape(int(per_document.sum()), dimensions)
 
 
 def _made(
@@ -115,8 +115,8 @@ def _norms(vectors: Array) -> Array:
 
 
 def _bits(vectors: Array) -> Array | None:
-    """Eight bytes at a time; None if the vectors do not divide so."""
-    if vectors.shape[1] % 64:
+    """Eight bytes at a time; None if there are no vectors or they do not divide so."""
+    if not vectors.shape[1] or vectors.shape[1] % 64:
         return None
     return np.packbits(vectors > 0, axis=1).view(np.uint64)
 
