@@ -199,7 +199,7 @@ def _lines(message: Message) -> Iterator[str]:
 
 def own_words(cut: Cut, *, characters: int) -> list[str]:
     """What people of the house said that still binds, word for word, the newest kept longest."""
-    earlier = [line[2:] for line in own_of(cut.old).splitlines() if line.startswith("- ")]
+    earlier = _earlier(cut)
     said = cut.covered[1:] if cut.old else cut.covered
     spoken = (
         line.removeprefix("User: ")
@@ -217,6 +217,19 @@ def own_words(cut: Cut, *, characters: int) -> list[str]:
             break
         kept.append(line)
     return kept[::-1]
+
+
+def _earlier(cut: Cut) -> list[str]:
+    """What an earlier summary knows people to have said. Of one in which nobody outside had a part, all of it is theirs."""
+    if is_marked(cut.old):
+        return [line[2:] for line in own_of(cut.old).splitlines() if line.startswith("- ")]
+    if not cut.old or any(label.trust is Trust.UNTRUSTED for label in labels(cut.covered[0])):
+        return []
+    return [line.removeprefix("User: ") for line in _lines(_said(cut.old)) if _WEIGHTY.search(line)]
+
+
+def _said(text: str) -> UserMessage:
+    return UserMessage(parts=(Text(text=text, label=SYSTEM_LABEL),))
 
 
 def written(cut: Cut, told: str, label: Label, *, characters: int) -> str:

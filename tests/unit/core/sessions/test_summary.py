@@ -144,6 +144,13 @@ def test_what_a_model_made_in_sight_of_a_page_is_data_and_peoples_words_are_not(
     assert own_of("plain text") == ""
 
 
+def test_a_summary_that_was_trusted_stays_so_when_a_page_comes_in() -> None:
+    old = "## Preferences\nThey said to always be brief."
+    for label, kept in ((OWNER, True), (WEB, False)):
+        made = written(cut(user(old, label), user("A page.", WEB), old=old, label=WEB), "More.", WEB, characters=900)
+        assert ("always be brief" in own_of(made)) is kept
+
+
 def test_a_summary_from_a_strangers_file_has_no_words_of_ours() -> None:
     made = written(cut(user("Please always be brief."), label=WEB), "Told.", WEB, characters=900)
     event = relabelled(Compacted(summary=made, kept_from="t1", label=WEB), Label(trust=Trust.UNTRUSTED, sources=("file",)))
