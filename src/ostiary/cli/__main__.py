@@ -1,4 +1,4 @@
-"""Where `ostiary` begins. `--version`, `up`, and `agent` against a running gateway need no framework and load none."""
+"""Where `ostiary` begins. `--version`, `up`, `memory search`, and `agent` against a running gateway load no framework."""
 
 import os
 import sys
@@ -19,9 +19,15 @@ def _run(arguments: list[str]) -> int:
 
     try:
         if arguments[:1] == ["agent"]:
-            from ostiary.cli.agent import try_quickly
+            from ostiary.cli import agent
 
-            done = try_quickly(arguments[1:])
+            done = agent.try_quickly(arguments[1:])
+            if done is not None:
+                return done
+        if arguments[:2] == ["memory", "search"]:
+            from ostiary.cli import memory_search
+
+            done = memory_search.try_quickly(arguments[1:])
             if done is not None:
                 return done
         if arguments[:1] == ["up"]:

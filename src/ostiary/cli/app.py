@@ -25,6 +25,7 @@ COMMANDS = (
     "devices",
     "sessions",
     "memory",
+    "vault",
     "models",
     "config",
     "policy",

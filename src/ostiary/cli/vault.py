@@ -1,0 +1,455 @@
+"""`ostiary vault`: the documents, their versions, and the way back."""
+
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ostiary.cli.vault_access import WORKSPACE, Access, NewFile, RestoreWish, missing, row
+from ostiary.contracts.errors import BadInput
+from ostiary.contracts.store import DocumentVersion
+
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+Collection = Annotated[str, typer.Option("--collection", "-c", help="The collection; or write collection:path.")]
+Document = Annotated[str, typer.Argument(help="The document's path, like notes/plan.md or _memory:MEMORY.md.")]
+At = Annotated[str, typer.Option("--at", help='As it was then: yesterday, "2h ago", "2026-11-15 09:00".')]
+
+# Commands that live in modules of their own. A module that this installation does not have adds none.
+_MODULES = ("vault_files", "keys")
+
+app = typer.Typer(help="Everything that lasts: documents, their versions, and the way back.", no_args_is_help=True)
+
+
+def register(root: typer.Typer) -> None:
+    """Add `vault` to the command line."""
+    for name in _MODULES:
+        module = f"ostiary.cli.{name}"
+        try:
+            found = import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+            continue
+        found.register_vault(app)
+    root.add_typer(app, name="vault")
+
+
+@app.command()
+def ls(
+    collection: Annotated[str, typer.Argument(help="A collection; without one they are listed.")] = "",
+    pattern: Annotated[str, typer.Argument(help="A glob like '*.md' or 'notes/**'.")] = "**",
+    at: At = "",
+    long: Annotated[bool, typer.Option("--long", "-l", help="With version, size, time and author.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The collections, or the documents of one."""
+    if not collection:
+        if at:
+            raise BadInput("--at needs a collection", hint="For example: ostiary vault ls _workspace --at yesterday")
+        _print_collections(as_json)
+        return
+    moment = _moment(at)
+    wanted = f"{pattern.rstrip('/')}/**" if pattern.endswith("/") else pattern
+    rows: tuple[DocumentVersion, ...] = run(lambda access: access.list(collection, pattern=wanted, at=moment))
+    from ostiary.cli.output import print_json, safe, table
+
+    if as_json:
+        print_json([row(each) for each in rows])
+    elif not rows:
+        print(f"{safe(collection)} holds nothing that matches.", file=sys.stderr)
+    elif long:
+        print(table([_long(each) for each in rows], ("PATH", "VERSION", "BYTES", "CHANGED", "BY")))
+    else:
+        print("\n".join(safe(each.path) for each in rows))
+
+
+@app.command()
+def get(
+    path: Document,
+    collection: Collection = "",
+    version: Annotated[int | None, typer.Option("--version", min=1, help="This version.")] = None,
+    at: At = "",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Into a file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The version and, of text, the content.")] = False,
+) -> None:
+    """Print a document's bytes."""
+    name, place = address(path, collection)
+    moment = _moment(at)
+
+    async def act(access: Access) -> tuple[DocumentVersion, bytes]:
+        number = version if moment is None else await _version_at(access, name, place, moment)
+        found = await access.get(name, place, version=number)
+        if found is None or not found[0].digest:
+            raise missing(name, place, version)
+        return found
+
+    found, content = run(act)
+    if as_json:
+        from ostiary.cli.output import print_json
+
+        print_json({**row(found), "text": _text(content)})
+    elif output is not None:
+        from ostiary.cli.disk import write_aside
+
+        write_aside(output.expanduser(), content, executable=found.executable)
+    else:
+        _print_bytes(content)
+
+
+@app.command()
+def put(
+    path: Document,
+    file: Annotated[Path, typer.Argument(help="A file; - reads standard input.")] = Path("-"),
+    collection: Collection = "",
+    expect: Annotated[
+        int | None, typer.Option("--expect", min=0, help="Only if this is the version; 0: only if there is none.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a document: a new version of it."""
+    name, place = address(path, collection)
+    content, executable = _given(file)
+    _print_version(
+        place,
+        run(lambda access: access.put(name, NewFile(path=place, content=content, executable=executable, expect=expect))),
+        as_json,
+    )
+
+
+@app.command()
+def append(
+    path: Document,
+    file: Annotated[Path, typer.Argument(help="A file; - reads standard input.")] = Path("-"),
+    collection: Collection = "",
+    as_json: AsJson = False,
+) -> None:
+    """Add to the end of a document, whoever else writes at the same time."""
+    name, place = address(path, collection)
+    content, _ = _given(file)
+    _print_version(place, run(lambda access: access.append(name, place, content)), as_json)
+
+
+@app.command()
+def rm(
+    path: Document,
+    collection: Collection = "",
+    expect: Annotated[int | None, typer.Option("--expect", min=1, help="Only if this is the version.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a document; its versions stay, and `vault restore` brings it back."""
+    name, place = address(path, collection)
+    version = run(lambda access: access.delete(name, place, expect=expect))
+    full = place if name == WORKSPACE else f"{name}:{place}"
+    back = f"`ostiary vault restore {full} --version {version - 1}` brings it back."
+    _print_version(place, version, as_json, f"Deleted {place}. {back}")
+
+
+@app.command()
+def mv(
+    path: Document, to: Annotated[str, typer.Argument(help="Its new path.")], collection: Collection = "", as_json: AsJson = False
+) -> None:
+    """Move a document within its collection."""
+    name, place = address(path, collection)
+    _print_version(to, run(lambda access: access.move(name, place, to)), as_json)
+
+
+@app.command()
+def history(path: Document, collection: Collection = "", as_json: AsJson = False) -> None:
+    """Every version of a document, the oldest first."""
+    from ostiary.cli.moments import shown
+    from ostiary.cli.output import print_json, safe, table
+
+    name, place = address(path, collection)
+    versions = run(lambda access: access.history(name, place))
+    if not versions:
+        raise missing(name, place)
+    if as_json:
+        print_json([row(each) for each in versions])
+        return
+    rows = [
+        (
+            str(each.version),
+            shown(each.at),
+            "erased" if each.erased else f"{each.size:,}" if each.digest else "deleted",
+            safe(each.author),
+            "" if each.label is None else str(each.label.trust),
+            each.turn,
+        )
+        for each in versions
+    ]
+    print(table(rows, ("VERSION", "AT", "BYTES", "BY", "TRUST", "TURN")))
+
+
+@app.command()
+def diff(
+    path: Document,
+    collection: Collection = "",
+    first: Annotated[
+        int | None, typer.Option("--from", min=0, help="This version; default the one before; 0 is nothing.")
+    ] = None,
+    last: Annotated[int | None, typer.Option("--to", min=1, help="This version; default the newest.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What changed between two versions. The exit code is 0 whether or not they differ."""
+    name, place = address(path, collection)
+
+    async def act(access: Access) -> tuple[int, int, str]:
+        return await compare(access, name, place, first, last)
+
+    older, newer, text = run(act)
+    if as_json:
+        from ostiary.cli.output import print_json
+
+        print_json({"from": older, "to": newer, "diff": text})
+    else:
+        _print_diff(text or f"Version {older} and version {newer} do not differ in text.\n")
+
+
+@app.command()
+def restore(
+    path: Annotated[str, typer.Argument(help="One document; without it a whole collection goes back.")] = "",
+    collection: Collection = "",
+    version: Annotated[int | None, typer.Option("--version", min=1, help="To this version.")] = None,
+    at: At = "",
+    before_turn: Annotated[str, typer.Option("--before-turn", help="To just before this turn.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Go back to a version, a moment, or before a turn: always by new versions, so that this can be undone, too."""
+    from ostiary.cli.moments import shown
+    from ostiary.cli.output import print_json, safe
+
+    if not path and not collection:
+        raise BadInput(
+            "say which document, or --collection",
+            hint="For example: ostiary vault restore --collection _workspace --at yesterday",
+        )
+    if sum((version is not None, bool(at), bool(before_turn))) != 1:
+        raise BadInput("say one of --version, --at and --before-turn")
+    if version is not None and not path:
+        raise BadInput("a version belongs to one document", hint="For a whole collection say --at or --before-turn.")
+    name, place = address(path, collection) if path else (collection, "")
+    moment = _moment(at)
+    wish = RestoreWish(collection=name, path=place, version=version, at=moment, turn=before_turn, preview=dry_run)
+    done = run(lambda access: _restored(access, wish))
+    if as_json:
+        print_json({"restored": done.restored, "deleted": done.deleted, "left": done.left, "preview": dry_run})
+        return
+    if moment is not None:
+        print(f"As of {shown(moment)}:")
+    for mark, paths in (("restored", done.restored), ("deleted", done.deleted), ("left", done.left)):
+        for each in paths:
+            print(f"  {mark}  {safe(each)}")
+    if not done.restored and not done.deleted:
+        print("Nothing differs.")
+    elif dry_run:
+        print("Nothing was changed.")
+
+
+@app.command()
+def search(
+    text: Annotated[str, typer.Argument(help="What to look for, in words or as a question.")],
+    collections: Annotated[list[str] | None, typer.Option("--collection", "-c", help="Only in these.")] = None,
+    pattern: Annotated[str, typer.Option("--path", help="Only paths that match this glob.")] = "**",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="How many results.")] = 6,
+    as_json: AsJson = False,
+) -> None:
+    """Find text in the documents, by words and by meaning."""
+    from ostiary.cli.memory_search import as_data, print_found
+    from ostiary.cli.output import print_json
+
+    found = run(lambda access: access.search(text, collections=collections, pattern=pattern, limit=limit))
+    for notice in found.notices:
+        print(notice, file=sys.stderr)
+    if as_json:
+        print_json(as_data(found))
+    else:
+        print_found(found, with_collection=True)
+
+
+@app.command()
+def status(as_json: AsJson = False) -> None:
+    """Who holds the vault, what is in it, and how its index is."""
+    from dataclasses import asdict
+
+    from ostiary.cli.output import print_json
+
+    found = run(lambda access: access.status())
+    index = found.index
+    if as_json:
+        print_json({"holder": found.holder, "collections": [asdict(each) for each in found.collections], "index": asdict(index)})
+        return
+    documents, size = sum(each.documents for each in found.collections), sum(each.stored_bytes for each in found.collections)
+    print(f"held by {found.holder}")
+    print(f"{documents:,} documents in {len(found.collections)} collections, {size:,} bytes with all versions")
+    waits = f", {index.waiting:,} wait" if index.waiting else ""
+    print(f"index: {index.documents:,} documents, {index.chunks:,} passages{waits}; {index.embedder or 'words alone'}")
+    if index.problem:
+        print(f"problem: {index.problem}")
+
+
+@app.command()
+def browse(
+    collection: Annotated[str, typer.Argument(help="Where to begin.")] = "",
+) -> None:
+    """Look around in the terminal: collections, files, versions, differences, search; and go back."""
+    from ostiary.cli.vault_browser import browse as show
+
+    show(collection)
+
+
+@app.command()
+def serve(
+    socket: Annotated[str, typer.Option("--socket", help="Listen on this unix socket.")] = "",
+    host: Annotated[str, typer.Option("--host", help="Listen on this address.")] = "",
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Listen on this port. Default: 8181.")] = None,
+    json_logs: Annotated[bool, typer.Option("--json-logs", help="Logs as JSON lines.")] = False,
+) -> None:
+    """Run the vault as a process of its own, for a gateway with `vault.mode: remote`."""
+    from ostiary.cli.vault_serve import serve as run_serve
+
+    run_serve(socket=socket, host=host, port=port, json_logs=json_logs)
+
+
+def run(act: Callable[[Access], Awaitable[Any]]) -> Any:
+    """Raises OstiaryError."""
+    from ostiary.cli import vault_access
+
+    return vault_access.run(act)
+
+
+def address(path: str, collection: str) -> tuple[str, str]:
+    """Collection and path of `path`, which may begin with `collection:`. Raises BadInput for an empty path."""
+    import re
+
+    named = re.fullmatch(r"([a-z0-9_][a-z0-9_-]{0,63}):(.+)", path, re.DOTALL) if not collection else None
+    name, place = (named[1], named[2]) if named is not None else (collection or WORKSPACE, path)
+    if not place:
+        raise BadInput("say which document", hint="For example: ostiary vault get notes/plan.md")
+    return name, place
+
+
+async def compare(access: Access, collection: str, path: str, first: int | None, last: int | None) -> tuple[int, int, str]:
+    """The two versions and what differs, as unified text. Raises BadInput for a version that is not there."""
+    from ostiary.adapters.tools.diffs import unified
+
+    versions = await access.history(collection, path)
+    if not versions:
+        raise missing(collection, path)
+    newer = last if last is not None else versions[-1].version
+    older = first if first is not None else newer - 1
+    known = {each.version: each for each in versions}
+
+    async def content(number: int) -> bytes | None:
+        if number == 0:
+            return None
+        if number not in known:
+            raise missing(collection, path, number)
+        if known[number].erased:
+            raise BadInput(f"version {number} of {path} was erased for ever")
+        found = await access.get(collection, path, version=number) if known[number].digest else None
+        return None if found is None else found[1]
+
+    old, new = await content(older), await content(newer)
+    text = unified(old, new, path, limit=1_000_000)
+    if not text and old != new:
+        text = f"{path} is no text, or too long to compare: {len(old or b''):,} bytes became {len(new or b''):,}.\n"
+    return older, newer, text
+
+
+async def _restored(access: Access, wish: RestoreWish) -> Any:
+    if wish.path and not await access.history(wish.collection, wish.path):
+        raise missing(wish.collection, wish.path)
+    return await access.restore(wish)
+
+
+async def _version_at(access: Access, collection: str, path: str, moment: float) -> int:
+    from ostiary.cli.moments import shown
+
+    older = [each for each in await access.history(collection, path) if each.at <= moment]
+    if not older or not older[-1].digest:
+        raise BadInput(f"{path} was not there at {shown(moment)}", hint=f"See `ostiary vault history {collection}:{path}`.")
+    return older[-1].version
+
+
+def _moment(text: str) -> float | None:
+    if not text:
+        return None
+    from ostiary.cli.moments import parse_moment
+
+    return parse_moment(text, time.time())
+
+
+def _print_collections(as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from ostiary.cli.output import print_json, safe, table
+
+    uses = run(lambda access: access.collections())
+    if as_json:
+        print_json([asdict(each) for each in uses])
+        return
+    rows = [(safe(use.collection), f"{use.documents:,}", f"{use.bytes:,}", f"{use.stored_bytes:,}") for use in uses]
+    print(table(rows, ("COLLECTION", "DOCUMENTS", "BYTES", "WITH VERSIONS")) if rows else "The vault is empty.")
+
+
+def _long(version: DocumentVersion) -> Sequence[str]:
+    from ostiary.cli.moments import shown
+    from ostiary.cli.output import safe
+
+    mark = "*" if version.executable else ""
+    return safe(version.path) + mark, str(version.version), f"{version.size:,}", shown(version.at), safe(version.author)
+
+
+def _given(file: Path) -> tuple[bytes, bool | None]:
+    """The content, and whether a file on disk may be executed. Raises BadInput."""
+    import os
+
+    if str(file) == "-":
+        return sys.stdin.buffer.read(), None
+    try:
+        return file.expanduser().read_bytes(), os.access(file.expanduser(), os.X_OK)
+    except OSError as error:
+        raise BadInput(f"{file} cannot be read: {error.strerror}") from None
+
+
+def _text(content: bytes) -> str | None:
+    try:
+        return None if b"\0" in content else content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _print_bytes(content: bytes) -> None:
+    """As they are into a pipe or file; to a terminal only text, without what would steer it."""
+    if not sys.stdout.isatty():
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    from ostiary.cli.output import safe
+
+    text = _text(content)
+    if text is None:
+        raise BadInput(f"this is no text ({len(content):,} bytes)", hint="Write it to a file with --output.")
+    print(safe(text), end="" if text.endswith("\n") else "\n")
+
+
+def _print_version(path: str, version: int, as_json: bool, said: str = "") -> None:
+    from ostiary.cli.output import print_json, safe
+
+    if as_json:
+        print_json({"path": path, "version": version})
+    else:
+        print(safe(said or f"{path} is at version {version}."))
+
+
+def _print_diff(text: str) -> None:
+    from ostiary.cli.output import safe
+
+    colours = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
+    for line in safe(text).splitlines():
+        print(typer.style(line, fg=colours.get(line[:1])) if sys.stdout.isatty() else line)
