@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bench.policy import policy_row
 from bench.processes import Broken
@@ -15,6 +16,9 @@ from bench.rows import Row
 from bench.scenes.tools import tool_turns
 from bench.stage import Ran, Stage
 from bench.stats import median
+
+if TYPE_CHECKING:
+    from ostiary.core.policy.secrets import Guard
 
 _SCANNED = 10_000_000
 
@@ -36,13 +40,19 @@ def _scanning(stage: Stage) -> Iterator[Row]:
     guard = Guard(lambda: known)
     source = Path(__file__).parents[2] / "src"
     ordinary = "\n".join(path.read_text() for path in sorted(source.rglob("*.py")))
-    text = (ordinary * (_SCANNED // len(ordinary) + 1))[:_SCANNED]
+    yield Row("secret_scan", "search for secrets, 10 MB of source, 50 known ones", "MB/s", _rates(stage, guard, ordinary))
+    # Names of secrets and never one: every place is worth a look.
+    yield Row("secret_scan_hostile", "search for secrets, 10 MB of token=", "MB/s", _rates(stage, guard, "token="))
+
+
+def _rates(stage: Stage, guard: "Guard", piece: str) -> tuple[float, ...]:
+    text = (piece * (_SCANNED // len(piece) + 1))[:_SCANNED]
     rates = []
     for _ in range(stage.rounds):
         began = time.process_time()
         guard.redact(text)
         rates.append(len(text) / 1e6 / (time.process_time() - began))
-    yield Row("secret_scan", "search for secrets, 10 MB of source, 50 known ones", "MB/s", tuple(rates))
+    return tuple(rates)
 
 
 def _auditing(stage: Stage) -> Iterator[Row]:

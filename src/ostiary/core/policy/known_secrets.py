@@ -21,10 +21,10 @@ SHORTEST = 6
 _SHORTEST_ENCODED = 8
 _SHORTEST_HALVED = 32
 _LEAST_HALF = 23
-_MOST_FORMS = 2000
-_AT_ONCE = 4096
+_MOST_FORMS = 20_000
+_AT_ONCE = 1024
 # Width and step of a table, and how many single searches cost as much. What is sought must be as long as both, less one.
-_TABLES = ((8, 16, 8), (8, 8, 12), (4, 8, 15), (4, 4, 25))
+_TABLES = ((8, 16, 6), (8, 8, 8), (4, 8, 10), (4, 4, 17))
 _LONG_RUN = re.compile(rb"[A-Za-z0-9_-]{%d,}" % LONG_RUN)
 
 
@@ -75,20 +75,22 @@ class Known:
     spaced: tuple[str, ...] = ()
 
     def found(self, text: bytes, runs: bytes) -> frozenset[Form]:
-        """The forms that may be in a text with these long runs, both in small letters; none that is there is missing."""
+        """The forms that may be in a text with these long runs, given in small letters; none that is there is missing."""
         few = (form for sought, form in self.few if sought in text)
         others = self.others.found(text) if self.others else ()
         return frozenset((*few, *others, *(self.in_runs.found(runs) if self.in_runs else ())))
 
 
-def known(secrets: Iterable[str]) -> Known:
+def prepared(secrets: Iterable[str]) -> Known:
+    """Made once for a set of secrets, then asked for every text."""
     forms = forms_of(secrets)
     in_runs: list[Sought] = []
     others: list[Sought] = []
     for form in forms:
-        sought = as_bytes(form.text).lower()
+        sought = as_bytes(form.text)
         run = max(_LONG_RUN.findall(sought), key=len, default=b"")
-        (in_runs if run else others).append((run or sought, form))
+        # Hex is always one long run: only there capitals are as good as small letters.
+        (in_runs if run else others).append((run.lower() or sought, form))
     few = _few(others)
     return Known(
         in_runs=_table(in_runs),
@@ -105,7 +107,7 @@ def forms_of(secrets: Iterable[str]) -> tuple[Form, ...]:
         if len(secret.strip()) >= SHORTEST:
             for form in _forms(secret):
                 found.setdefault(form.text, form)
-    return tuple(sorted(found.values(), key=lambda form: len(form.text)))[-_MOST_FORMS:]
+    return tuple(sorted(found.values(), key=lambda form: len(form.text)))[:_MOST_FORMS]
 
 
 def as_bytes(text: str) -> bytes:

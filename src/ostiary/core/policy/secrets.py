@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from ostiary.contracts.records import dataclass
-from ostiary.core.policy.known_secrets import Form, Known, as_bytes, known
+from ostiary.core.policy.known_secrets import Form, Known, as_bytes, prepared
 from ostiary.core.policy.protected import protected_path
 from ostiary.core.policy.secret_commands import secret_command
 from ostiary.core.policy.secret_shapes import (
@@ -137,15 +137,14 @@ class Guard:
     def _current(self) -> Known:
         secrets = self._known()
         if secrets is not self._secrets and secrets != self._secrets:
-            self._table = known(secrets)
+            self._table = prepared(secrets)
         self._secrets = secrets
         return self._table
 
     def _held(self, text: str, view: bytes, runs: _Runs) -> Iterator[Span]:
-        # Lowered as bytes: lowering text may change how long it is.
-        small = view.lower()
-        for form in self._current().found(small, small if runs.text is view else runs.text.lower()):
-            yield from _everywhere(small.decode("latin-1") if form.folded else text, form)
+        for form in self._current().found(view, runs.text.lower()):
+            # Lowered as bytes: lowering text may change how long it is.
+            yield from _everywhere(view.lower().decode("latin-1") if form.folded else text, form)
 
 
 def _everywhere(text: str, form: Form) -> Iterator[Span]:
@@ -210,17 +209,12 @@ def _in_runs(view: bytes, runs: _Runs) -> Iterator[Span]:
         for shape in (*_IN_RUNS.values(), DISCORD):
             yield from _judged(shape, view, shape.pattern.finditer(view))
         return
-    found: dict[Shape, list[re.Match[bytes]]] = {}
     for head in heads:
         shape = _IN_RUNS.get(head[1], DISCORD)
         # The blank before the head may be the colon that the anchor begins with.
         match = shape.pattern.match(view, runs.place(head.start()) - shape.anchor.startswith(b":"))
         if match is not None:
-            before = found.setdefault(shape, [])
-            if not before or match.start() >= before[-1].end():
-                before.append(match)
-    for shape, matches in found.items():
-        yield from _judged(shape, view, matches)
+            yield from _judged(shape, view, (match,))
 
 
 def _judged(shape: Shape, view: bytes, matches: Iterable["re.Match[bytes]"]) -> Iterator[Span]:

@@ -1,3 +1,5 @@
+from base64 import b64encode
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,12 @@ from tests.unit.core.policy.test_secrets import secret_of
 
 from ostiary.core.policy.secrets import Guard
 
-GUARD = Guard(lambda: (drawn("stream", 43, URL64), "correct horse battery"))
+TOKEN = drawn("stream", 43, URL64)
+GUARD = Guard(lambda: (TOKEN, "correct horse battery"))
+KNOWN = (
+    *(TOKEN, TOKEN[:30], TOKEN[::-1], TOKEN.encode().hex().upper(), "correct horse battery", "yrettab esroh tcerroc"),
+    *(b64encode(before + TOKEN.encode()).decode().rstrip("=") for before in (b"", b"a", b"ab")),
+)
 ROWS = list(CREDENTIALS.values())
 
 
@@ -41,6 +48,14 @@ def test_what_is_streamed_is_what_the_whole_would_be(lines: list[str], sizes: li
 def test_a_known_secret_with_blanks_in_it_is_held_until_it_is_whole() -> None:
     shown = streamed("the words are correct horse battery, not correct horse staple", [4])
     assert "".join(shown) == "the words are [redacted:known], not correct horse staple"
+
+
+@given(st.lists(st.sampled_from([*ORDINARY, *KNOWN]), max_size=6), st.lists(st.integers(1, 40), min_size=1))
+def test_a_known_secret_that_comes_in_pieces_is_never_shown_in_any_form(words: list[str], sizes: list[int]) -> None:
+    text = " ".join(words)
+    shown = "".join(streamed(text, sizes))
+    assert shown == GUARD.redact(text)
+    assert all(form not in shown for form in KNOWN)
 
 
 def test_ordinary_words_are_shown_as_they_end() -> None:
