@@ -52,7 +52,7 @@ def test_a_known_secret_with_blanks_in_it_is_held_until_it_is_whole() -> None:
 
 @given(st.lists(st.sampled_from([*ORDINARY, *KNOWN]), max_size=6), st.lists(st.integers(1, 40), min_size=1))
 def test_a_known_secret_that_comes_in_pieces_is_never_shown_in_any_form(words: list[str], sizes: list[int]) -> None:
-    text = " ".join(words)
+    text = "\n".join(words)
     shown = "".join(streamed(text, sizes))
     assert shown == GUARD.redact(text)
     assert all(form not in shown for form in KNOWN)
