@@ -13,6 +13,7 @@ import anyio
 from ostiary import __version__
 from ostiary.adapters.credentials import Credential, CredentialStore, Secret, key_at
 from ostiary.adapters.egress import Egress
+from ostiary.adapters.store.snapshots import SnapshotCodec
 from ostiary.adapters.store.sqlite import SqliteStore, load_or_create_key
 from ostiary.adapters.tools import register_files, register_status
 from ostiary.adapters.tools.files import Files
@@ -255,7 +256,7 @@ def _build(
     host, home, store, newest, clock, ids = ground.host, ground.home, ground.store, ground.newest, ground.clock, ground.ids
     catalogue = NewestCatalogue(newest)
     feed = Feed()
-    sessions = Sessions(store=store, feed=feed, clock=clock)
+    sessions = Sessions(store=store, feed=feed, clock=clock, codec=SnapshotCodec())
     config = newest.live.current.config
 
     def pushes(channel: str) -> bool:

@@ -41,6 +41,14 @@ async def context(call: CommandCall) -> CommandReply:
     return CommandReply(text=format_context(seen.context_report, detailed=word == "detail"))
 
 
+def _summarised(history: Mapping[str, object]) -> str:
+    times = _int(history.get("compactions"))
+    if not times:
+        return ""
+    how_often = "once" if times == 1 else f"{times} times"
+    return f", summarised {how_often} (~{_int(history.get('summary')):,} of the tokens)"
+
+
 def format_context(report: Mapping[str, object], *, detailed: bool) -> str:
     """What was sent, as the prompt's own account has it. Entries of an unexpected shape count as nothing."""
     prompt, history = _mapping(report.get("prompt")), _mapping(report.get("history"))
@@ -50,7 +58,7 @@ def format_context(report: Mapping[str, object], *, detailed: bool) -> str:
     lines = [
         f"**System prompt** {_int(prompt.get('characters')):,} characters (~{tokens:,} tokens)",
         f"**Tool schemas** {schemas:,} characters (~{_tokens(schemas):,} tokens), {len(tools)} tools",
-        f"**History** {_int(history.get('messages')):,} messages (~{spoken:,} tokens)",
+        f"**History** {_int(history.get('messages')):,} messages (~{spoken:,} tokens){_summarised(history)}",
         f"**In all** {_of_window(tokens + _tokens(schemas) + spoken, _int(report.get('window')))}",
         "",
         "**Files**",

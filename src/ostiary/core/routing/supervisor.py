@@ -300,7 +300,12 @@ class Supervisor:
         turn = state.turn
         report = dict(state.prefix.report) if state.prefix is not None else {}
         tokens = estimate(state.characters)
-        report["history"] = {"messages": len(state.messages), "tokens": tokens}
+        report["history"] = {
+            "messages": len(state.messages),
+            "tokens": tokens,
+            "compactions": state.compactions,
+            "summary": estimate(len(state.summary)) if state.summary else 0,
+        }
         return SessionView(
             key=session,
             settings=dict(state.settings),

@@ -23,6 +23,7 @@ from ostiary.gateway.protocol.chat import (
 )
 from ostiary.gateway.protocol.errors import MethodError
 from ostiary.gateway.protocol.registry import Method
+from ostiary.gateway.protocol.sessions import CompactSession
 from ostiary.gateway.socket.callers import Caller
 
 CHANNEL = "webchat"
@@ -44,6 +45,19 @@ async def send(call: Call[Send]) -> Sent:
     accepted = await services.engine.submit(submission)
     if accepted.status == "dropped":
         raise MethodError("FORBIDDEN", "This message may not be delivered.")
+    return Sent(status=accepted.status, item=accepted.item, text=accepted.text)
+
+
+async def compact(call: Call[CompactSession]) -> Sent:
+    """Summarise the older part of a session. It takes its turn like a message; `chat` events tell how it went."""
+    asked, services = call.params, call.services
+    record = await known(services, asked.key)
+    text = f"/compact {' '.join(asked.instructions.split())}".strip()
+    accepted = await services.engine.submit(
+        submission_of(services, call.caller, record.key, text, id=asked.idempotency_key, directives={})
+    )
+    if accepted.status == "dropped":
+        raise MethodError("FORBIDDEN", "This session may not be spoken to.")
     return Sent(status=accepted.status, item=accepted.item, text=accepted.text)
 
 
@@ -125,6 +139,7 @@ async def attachments_of(store: Store, attached: Sequence[Attached]) -> tuple[At
 
 METHODS = (
     Method("chat.send", Send, Sent, "chat", send, has_effect=True),
+    Method("sessions.compact", CompactSession, Sent, "chat", compact, has_effect=True),
     Method("chat.abort", Abort, Aborted, "chat", abort),
     Method("chat.inject", Inject, Injected, "admin", inject, has_effect=True, needs="sessions"),
     Method("send", Deliver, Delivered, "chat", deliver, has_effect=True),

@@ -88,6 +88,13 @@ class ChangeSession(Effect):
     key: Key
 
 
+class CompactSession(Effect):
+    """`instructions` say what the summary must keep in particular."""
+
+    key: Key
+    instructions: Annotated[str, Meta(max_length=2000)] = ""
+
+
 class BranchSession(Effect):
     """The new session holds everything before the turn `atTurn`."""
 

@@ -20,7 +20,7 @@ from ostiary.gateway.socket.hub import Hub
 log = logging.getLogger("ostiary.socket")
 
 # Known to the protocol, served by parts that this gateway does not have.
-_ABSENT = frozenset({"poll", "sessions.compact", "channels.login", "channels.logout", "channels.start", "channels.stop"})
+_ABSENT = frozenset({"poll", "channels.login", "channels.logout", "channels.start", "channels.stop"})
 _ABSENT_GROUPS = ("skills.", "cron.", "node.")
 
 

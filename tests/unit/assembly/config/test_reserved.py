@@ -25,7 +25,7 @@ WITHOUT_EFFECT = {
     "version": "read before the schema is",
     "logging.redactSensitive": "it can only be what it is: redaction is not switched off",
 }
-RESERVED_KEYS = 39
+RESERVED_KEYS = 31
 Key = tuple[str, tuple[str, ...]]
 
 

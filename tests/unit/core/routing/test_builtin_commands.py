@@ -11,6 +11,7 @@ from ostiary.core.routing.change_commands import add_change_commands
 from ostiary.core.routing.commands import Command, Commands
 from ostiary.core.routing.control_commands import HouseCommands, control_commands
 from ostiary.core.routing.intake import Handled
+from ostiary.core.routing.memory_commands import add_memory_commands
 from tests.unit.core.routing.house import MAIN, OWN, House, RecordingControls
 from tests.unit.core.routing.inbound import group
 
@@ -22,6 +23,7 @@ def every_command() -> tuple[Command, ...]:
     commands, nothing = builtin_commands(version="1"), cast(Any, None)
     add_approval_commands(commands.add, nothing, nothing)
     add_change_commands(commands.add, nothing)
+    add_memory_commands(commands.add, nothing, nothing)
     for command in control_commands(HouseCommands(control=nothing, clock=nothing, standings=nothing, is_attended=nothing)):
         commands.add(command)
     return commands.all()

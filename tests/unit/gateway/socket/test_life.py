@@ -118,7 +118,7 @@ async def test_unknown_methods_and_those_of_absent_parts_are_told_apart(tmp_path
     async with open_room(tmp_path, config=None) as room:
         client = await room.client()
         codes = []
-        for name in ("sessions.lst", "cron.list", "poll", "sessions.compact", "config.get", "skills.install", "node.list"):
+        for name in ("sessions.lst", "cron.list", "poll", "channels.login", "config.get", "skills.install", "node.list"):
             with pytest.raises(Refusal) as refused:
                 await client.call(name)
             codes.append(refused.value.code)
