@@ -3,12 +3,29 @@
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from ostiary.contracts.errors import OstiaryError
 
 if TYPE_CHECKING:
     import anyio
+    import typer
+
+
+def register_vault(app: "typer.Typer") -> None:
+    """Add `serve` to `ostiary vault`."""
+    import typer
+
+    @app.command("serve")
+    def command(
+        socket: Annotated[str, typer.Option(help="Listen on a unix socket at this path, which only you can open.")] = "",
+        host: Annotated[str, typer.Option(help="The address to listen at.")] = "",
+        port: Annotated[int | None, typer.Option(min=0, max=65535, help="The port; 0 takes any free one.")] = None,
+        home: Annotated[Path | None, typer.Option(help="The state directory.")] = None,
+        json_logs: Annotated[bool, typer.Option("--json-logs", help="Log to the terminal as JSON lines.")] = False,
+    ) -> None:
+        """Keep the vault in a process of its own until it is stopped (Ctrl-C). See vault.mode: remote."""
+        serve(socket=socket, host=host, port=port, home=home, json_logs=json_logs)
 
 
 def serve(

@@ -33,7 +33,7 @@ from ostiary.contracts.store import (
     Write,
 )
 
-IN_DOUBT_SECONDS = 60.0
+IN_DOUBT_SECONDS = 30.0
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 
@@ -184,7 +184,7 @@ class RemoteStore:
         self, writes: Sequence[Write], *, fence: Lease | None = None, expect: Mapping[str, int] | None = None
     ) -> tuple[int, ...]:
         """A commit whose answer was lost is asked for again under its number until the vault tells what became of it, for up
-        to a minute."""
+        to half a minute."""
         sent = plain_writes(writes)
         await self._caller.link.take_room()
         slot = self._slots.pop()
@@ -347,8 +347,7 @@ async def open_remote_vault(
         embedder = None if known is None else RemoteEmbedder(caller, str(known["name"]), int(known["dimensions"]))
         yield RemoteVault(store=RemoteStore(caller, clock), search=RemoteSearch(caller), embedder=embedder)
     finally:
-        with anyio.CancelScope(shield=True):
-            await link.close()
+        link.close()
 
 
 async def _hello(caller: Caller, clock: Clock, patience: float) -> Any:

@@ -1,14 +1,14 @@
 """Connections to the vault's process: HTTP/1.1, kept open, a bounded number of them. Speaks only to our own server, so it
 reads only what that sends: a status line, a length, a body."""
 
+import asyncio
 import ssl
 from collections import deque
 from collections.abc import Callable
+from typing import cast
 from urllib.parse import urlsplit
 
 import anyio
-from anyio.abc import ByteStream
-from anyio.streams.buffered import BufferedByteReceiveStream
 
 from ostiary.contracts.errors import BadInput, Busy, StoreRefused, StoreUnavailable
 from ostiary.contracts.records import dataclass
@@ -20,7 +20,7 @@ WAIT_SECONDS = 10.0
 IDLE_SECONDS = 60.0
 
 _HEAD = 64 * 1024
-_PIECE = 256 * 1024
+_JOINED = 256 * 1024
 _HTTP = ("http", "https")
 
 
@@ -62,42 +62,72 @@ class Broken(Exception):
         self.is_sent = is_sent
 
 
-class _Connection:
-    def __init__(self, stream: ByteStream, opened_at: float) -> None:
-        self._stream = stream
-        self._buffered = BufferedByteReceiveStream(stream)
-        self.used_at = opened_at
+class _Connection(asyncio.Protocol):
+    """Notices the other end's goodbye while it is idle, so that a request is not sent to nobody."""
+
+    def __init__(self) -> None:
+        self.used_at = 0.0
         self.is_over = False
+        self._transport: asyncio.Transport | None = None
+        self._buffer = bytearray()
+        self._body = -1
+        self._wanted = 0
+        self._status = 0
+        self._answer: asyncio.Future[tuple[int, bytes]] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are none of asyncio's classes.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_over = True
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(Broken(is_sent=True))
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        try:
+            is_whole = self._is_whole()
+        except (ValueError, IndexError):
+            self.close()
+            return
+        if is_whole and self._answer is not None and not self._answer.done():
+            self._answer.set_result((self._status, bytes(self._buffer[self._body : self._body + self._wanted])))
 
     async def exchange(self, head: bytes, body: bytes) -> tuple[int, bytes]:
         """Status and body of the answer. Raises Broken."""
-        is_sent = False
+        if self.is_over or self._transport is None:
+            raise Broken(is_sent=False)
+        self._buffer.clear()
+        self._body = -1
+        self._answer = asyncio.get_running_loop().create_future()
+        if len(body) <= _JOINED:
+            self._transport.write(head + body)
+        else:
+            self._transport.writelines((head, body))
         try:
-            if len(body) <= _PIECE:
-                is_sent = True
-                await self._stream.send(head + body)
-            else:
-                await self._stream.send(head)
-                for start in range(0, len(body), _PIECE):
-                    is_sent = start + _PIECE >= len(body)
-                    await self._stream.send(body[start : start + _PIECE])
-            return await self._answer()
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, OSError):
-            raise Broken(is_sent=is_sent) from None
-        except (anyio.IncompleteRead, anyio.DelimiterNotFound, ValueError, ssl.SSLError):
-            raise Broken(is_sent=True) from None
+            return await self._answer
+        finally:
+            self._answer = None
 
-    async def _answer(self) -> tuple[int, bytes]:
-        head = await self._buffered.receive_until(b"\r\n\r\n", _HEAD)
-        first, *lines = head.split(b"\r\n")
-        status = int(first.split(b" ", 2)[1])
-        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)}
-        body = await self._buffered.receive_exactly(int(headers[b"content-length"])) if b"content-length" in headers else b""
-        self.is_over = headers.get(b"connection", b"").lower() == b"close"
-        return status, body
+    def close(self) -> None:
+        self.is_over = True
+        if self._transport is not None:
+            self._transport.abort()
 
-    async def close(self) -> None:
-        await anyio.aclose_forcefully(self._stream)
+    def _is_whole(self) -> bool:
+        if self._body < 0:
+            end = self._buffer.find(b"\r\n\r\n")
+            if end < 0:
+                if len(self._buffer) > _HEAD:
+                    raise ValueError("a head that does not end")
+                return False
+            first, *lines = bytes(self._buffer[:end]).split(b"\r\n")
+            headers = {name.lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)}
+            self._status, self._body = int(first.split(b" ", 2)[1]), end + 4
+            self._wanted = int(headers.get(b"content-length", b"0"))
+            self.is_over = headers.get(b"connection", b"").lower() == b"close"
+        return len(self._buffer) >= self._body + self._wanted
 
 
 class Link:
@@ -133,14 +163,14 @@ class Link:
             with anyio.fail_after(ANSWER_SECONDS):
                 status, answer = await connection.exchange(self._head(len(body)), body)
         except TimeoutError:
-            await connection.close()
+            connection.close()
             raise Broken(is_sent=True) from None
         except BaseException:
-            await connection.close()
+            connection.close()
             raise
         connection.used_at = self._monotonic()
         if connection.is_over:
-            await connection.close()
+            connection.close()
         else:
             self._idle.append(connection)
         self.is_down = False
@@ -151,9 +181,9 @@ class Link:
             raise self._refusal(status)
         return answer
 
-    async def close(self) -> None:
+    def close(self) -> None:
         while self._idle:
-            await self._idle.pop().close()
+            self._idle.pop().close()
 
     def away(self) -> StoreUnavailable:
         self.is_down = True
@@ -163,24 +193,21 @@ class Link:
     async def _connection(self) -> _Connection:
         while self._idle:
             connection = self._idle.pop()
-            if self._monotonic() - connection.used_at < IDLE_SECONDS:
+            if not connection.is_over and self._monotonic() - connection.used_at < IDLE_SECONDS:
                 return connection
-            await connection.close()
-        place = self.place
+            connection.close()
+        place, loop = self.place, asyncio.get_running_loop()
         try:
             with anyio.fail_after(CONNECT_SECONDS):
-                stream: ByteStream
                 if place.path:
-                    stream = await anyio.connect_unix(place.path)
-                elif self._tls is not None:
-                    stream = await anyio.connect_tcp(place.host, place.port, ssl_context=self._tls, tls_hostname=place.host)
+                    _, connection = await loop.create_unix_connection(_Connection, place.path)
                 else:
-                    stream = await anyio.connect_tcp(place.host, place.port)
+                    _, connection = await loop.create_connection(_Connection, place.host, place.port, ssl=self._tls)
         except (OSError, TimeoutError):
             # The others lead to the same nobody.
-            await self.close()
+            self.close()
             raise self.away() from None
-        return _Connection(stream, self._monotonic())
+        return connection
 
     def _head(self, length: int) -> bytes:
         place = self.place
