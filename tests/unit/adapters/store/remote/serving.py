@@ -55,9 +55,12 @@ class Listener:
         """Nobody gets an answer any more."""
         if self._server is not None:
             self._server.close()
+        self.drop_all()
+        Path(self._path).unlink(missing_ok=True)
+
+    def drop_all(self) -> None:
         for connection in list(self._state.connections):
             connection.transport.abort()  # type: ignore[union-attr]
-        Path(self._path).unlink(missing_ok=True)
 
     def _connected(self) -> asyncio.Protocol:
         return _Heads(config=self._config, server_state=self._state, app_state={})
