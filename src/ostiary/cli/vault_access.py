@@ -146,9 +146,10 @@ async def open_access(home: Path | None = None) -> AsyncIterator[Access]:
     while True:
         gateway = find_gateway(home)
         if gateway is not None:
-            from ostiary.cli.vault_http import HttpVault
+            from ostiary.cli.vault_http import open_http
 
-            yield HttpVault(gateway)
+            async with open_http(gateway) as remote:
+                yield remote
             return
         begun = False
         try:

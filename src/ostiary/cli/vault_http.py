@@ -1,7 +1,8 @@
 """The vault through the gateway that holds it: the pages under /v1/vault, over one connection that is kept."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -31,6 +32,16 @@ Headers = Mapping[str, str]
 
 class _NotFound(BadInput):
     pass
+
+
+@asynccontextmanager
+async def open_http(gateway: Gateway) -> AsyncIterator["HttpVault"]:
+    """Connects when it is first used."""
+    vault = HttpVault(gateway)
+    try:
+        yield vault
+    finally:
+        vault.close()
 
 
 class HttpVault:
@@ -214,13 +225,13 @@ class HttpVault:
         try:
             return self._once(method, path, body, headers)
         except (OSError, HTTPException) as error:
-            self._close()
+            self.close()
             if not was_kept or not (method == "GET" or path.startswith(("query", "memory/search"))):
                 raise gone() from error
         try:
             return self._once(method, path, body, headers)
         except (OSError, HTTPException) as error:
-            self._close()
+            self.close()
             raise gone() from error
 
     def _once(self, method: str, path: str, body: bytes | None, headers: Headers) -> tuple[Headers, bytes]:
@@ -233,7 +244,7 @@ class HttpVault:
             raise _refusal(response.status, content)
         return {name.lower(): value for name, value in response.getheaders()}, content
 
-    def _close(self) -> None:
+    def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -1,4 +1,7 @@
-"""The vault on the house's own store, for a command that runs without a gateway. Nothing is imported before it is needed."""
+"""The vault on the house's own store, or that of the vault's process, for a command that runs without a gateway.
+
+Nothing is imported before it is needed.
+"""
 
 import glob
 import os
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 THE_OWNER = Principal(user=UserId(channel="api", stable_id="token"), role=OWNER)
 _BY = str(THE_OWNER.user)
 _LABEL = Label(trust=Trust.OWNER, sources=(_BY,))
-_POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.5
 _TOGETHER = 200
 
 
@@ -43,8 +46,10 @@ async def open_local(home: Path) -> AsyncIterator["LocalVault"]:
     config = load(home, os.environ).config
     clock = SystemClock()
     async with AsyncExitStack() as stack:
-        embedder = await _embedder(config, home, clock, stack)
-        key = load_or_create_key(home / STORE_KEY, unlocks=(home / STORE,))
+        # A vault that is a process of its own has its own key and embedder.
+        is_remote = config.vault.mode == "remote"
+        embedder = None if is_remote else await _embedder(config, home, clock, stack)
+        key = b"" if is_remote else load_or_create_key(home / STORE_KEY, unlocks=(home / STORE,))
         vault = await stack.enter_async_context(open_vault(home, key, clock=clock, config=config, embedder=embedder))
         yield LocalVault(vault, config, home, clock)
 
@@ -191,17 +196,21 @@ class LocalVault:
 
     async def catch_up(self, progress: Callable[[IndexStatus], None]) -> IndexStatus:
         search = self._vault.search
-        status = await search.status()
-        if not status.waiting:
-            return status
         async with anyio.create_task_group() as group:
-            group.start_soon(search.run)
-            while status.waiting:
-                progress(status)
-                await anyio.sleep(_POLL_SECONDS)
-                status = await search.status()
+
+            async def report() -> None:
+                while True:
+                    await anyio.sleep(_POLL_SECONDS)
+                    progress(await search.status())
+
+            group.start_soon(report)
+            if self._config.vault.mode == "remote":
+                while (await search.status()).waiting:
+                    await self._clock.sleep(_POLL_SECONDS)
+            else:
+                await search.settle()
             group.cancel_scope.cancel()
-        return status
+        return await search.status()
 
     async def reindex(self, progress: Callable[[float], None]) -> None:
         search = self._vault.search
