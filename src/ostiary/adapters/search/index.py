@@ -1,6 +1,7 @@
 """The index of one bot: asks, keeps itself up to date, and makes itself anew in the background."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import anyio
 import apsw
@@ -14,7 +15,7 @@ from ostiary.adapters.search.journals import COLLECTION as SESSIONS
 from ostiary.adapters.search.memory import Memory
 from ostiary.adapters.store.sqlite.threads import Threads
 from ostiary.contracts.clock import Clock
-from ostiary.contracts.errors import BadInput, Busy, EmbedderUnavailable, StoreError
+from ostiary.contracts.errors import BadInput, Busy, EmbedderUnavailable, StoreError, StoreUnavailable
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.search import Embedder, EmbedKind, Found, IndexStatus, Mode, Passage, Reach
 
@@ -225,6 +226,8 @@ class SearchIndex:
         return generation
 
     async def _live(self) -> Generation:
+        if find_spec("numpy") is None:
+            raise StoreUnavailable("Searching needs numpy, which is not installed", hint="Run: pip install 'ostiary[memory]'")
         return await self._writing.run(self._prepare)
 
     def _prepare(self, connection: apsw.Connection) -> Generation:

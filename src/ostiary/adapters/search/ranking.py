@@ -10,18 +10,22 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ostiary.adapters.search.entries import Array
-from ostiary.adapters.search.segments import Segment
+from ostiary.adapters.search.segments import NEIGHBOURS, Segment
 from ostiary.contracts.records import dataclass
 
 # Up to this many units every cosine is computed; beyond it the nearest by sign and those that words found.
 _ALL = 16_384
-_NEAREST = 2_048
+_NEAREST = 1_024
 _AT_ONCE = 4_096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """Measured on evals/memory; docs/decisions/0010-search.md has the table."""
+    """Measured on evals/memory; docs/decisions/0010-search.md has the table.
+
+    `nearby` and `whole`: what a word counts around its unit and in its whole document; `meaning`: the share that is not words,
+    `around` the part of it that neighbours have; `smoothing`: what a unit gets of what its neighbours scored; `sharpness`: the
+    power that keeps many poor lines from outweighing one good one."""
 
     saturation: float = 1.5
     length: float = 0.25
@@ -29,9 +33,10 @@ class Weights:
     radius: int = 2
     fading: float = 0.6
     whole: float = 0.12
-    meaning: float = 0.4
+    meaning: float = 0.45
+    around: float = 0.6
     smoothing: float = 0.25
-    sharpness: float = 8.0
+    sharpness: float = 10.0
 
 
 MEASURED = Weights()
@@ -58,7 +63,9 @@ def scored(
     if vector is None:
         meanings = [np.zeros(each.size, dtype=np.float32) for each in segments]
     else:
-        meanings = [_meaning(each, sees, vector, part) for each, sees, part in zip(segments, visible, words, strict=True)]
+        meanings = [
+            _meaning(each, sees, vector, part, weights) for each, sees, part in zip(segments, visible, words, strict=True)
+        ]
     _normalise(meanings)
     share = weights.meaning if any(part.any() for part in meanings) else 0.0
     if share and not any(part.any() for part in words):
@@ -189,11 +196,12 @@ class _Sums:
         return made
 
 
-def _meaning(each: Segment, sees: Array, vector: Array, words: Array) -> Array:
-    """The cosine, not below 0; 0 for what has no vector or is too far to matter."""
+def _meaning(each: Segment, sees: Array, vector: Array, words: Array, weights: Weights) -> Array:
+    """The cosine with a unit, mixed with that of the unit and its neighbours together; 0 for what is too far to matter."""
     near = np.zeros(each.size, dtype=np.float32)
     if each.vectors.shape[1] != len(vector):
         return near
+    chosen: Array | None = None
     if each.size <= _ALL or each.bits is None:
         for start in range(0, each.size, _AT_ONCE):
             span = slice(start, start + _AT_ONCE)
@@ -201,10 +209,35 @@ def _meaning(each: Segment, sees: Array, vector: Array, words: Array) -> Array:
         near /= np.maximum(each.norms, 1e-6)
     else:
         chosen = _candidates(each, sees, vector, words)
-        near[chosen] = (each.vectors[chosen].astype(np.float32) @ vector) / np.maximum(each.norms[chosen], 1e-6)
+        wider = _widened(chosen, each.size)
+        near[wider] = (each.vectors[wider].astype(np.float32) @ vector) / np.maximum(each.norms[wider], 1e-6)
     near[~sees] = 0.0
-    np.maximum(near, 0.0, out=near)
-    return near
+    around = _around(each, near) / np.maximum(each.spans, 1e-6)
+    mixed = np.maximum((1 - weights.around) * near + weights.around * around, 0.0)
+    mixed[~sees] = 0.0
+    if chosen is None:
+        return mixed
+    # The others miss some of their neighbours.
+    made = np.zeros_like(mixed)
+    made[chosen] = mixed[chosen]
+    return made
+
+
+def _around(each: Segment, near: Array) -> Array:
+    """The sum over a unit and its neighbours: divided by the length of their sum it is the cosine with them together."""
+    total = near.copy()
+    for step in range(1, NEIGHBOURS + 1):
+        same = each.document[step:] == each.document[:-step]
+        total[step:] += near[:-step] * same
+        total[:-step] += near[step:] * same
+    return total
+
+
+def _widened(chosen: Array, size: int) -> Array:
+    marks = np.zeros(size, dtype=bool)
+    for step in range(-NEIGHBOURS, NEIGHBOURS + 1):
+        marks[np.clip(chosen + step, 0, size - 1)] = True
+    return np.flatnonzero(marks)
 
 
 def _candidates(each: Segment, sees: Array, vector: Array, words: Array) -> Array:

@@ -13,12 +13,15 @@ from ostiary.adapters.search.entries import PLACES, Array
 from ostiary.adapters.search.rows import Known, Row
 from ostiary.contracts.records import dataclass
 
+NEIGHBOURS = 2
+_AT_ONCE = 4_096
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Segment:
     """Per unit: `document` (its place in `documents`), `places`, `lengths` (all counts), `alive`, and `vectors` with `norms`
-    (0: none yet) and their signs as `bits`. Postings of term `vocabulary[i]` are `units` and `counts` from `starts[i]` to
-    `starts[i + 1]`.
+    (0: none yet), their signs as `bits`, and `spans`: how long the sum of a unit's and its neighbours' vectors is.
+    Postings of term `vocabulary[i]` are `units` and `counts` from `starts[i]` to `starts[i + 1]`.
     `bounds[i]` is the first unit of document i."""
 
     documents: tuple[Known, ...]
@@ -34,6 +37,7 @@ class Segment:
     vectors: Array
     norms: Array
     bits: Array | None
+    spans: Array
 
     @property
     def size(self) -> int:
@@ -88,11 +92,13 @@ def _made(
     vectors: Array,
 ) -> Segment:
     order = np.argsort(terms, kind="stable")
+    document = np.repeat(np.arange(len(documents), dtype=np.int32), per_document)
+    norms = _norms(vectors)
     vocabulary, starts = np.unique(terms[order], return_index=True)
     return Segment(
         documents=documents,
         bounds=np.concatenate(([0], np.cumsum(per_document))).astype(np.int64),
-        document=np.repeat(np.arange(len(documents), dtype=np.int32), per_document),
+        document=document,
         places=places,
         lengths=np.bincount(units, weights=counts, minlength=len(places)).astype(np.float32),
         alive=alive,
@@ -101,17 +107,33 @@ def _made(
         units=units[order],
         counts=counts[order],
         vectors=vectors,
-        norms=_norms(vectors),
+        norms=norms,
         bits=_bits(vectors),
+        spans=_spans(vectors, norms, document),
     )
 
 
 def _norms(vectors: Array) -> Array:
     norms = np.empty(len(vectors), dtype=np.float32)
-    for start in range(0, len(vectors), 8192):
-        part = vectors[start : start + 8192].astype(np.float32)
-        norms[start : start + 8192] = np.sqrt(np.einsum("ij,ij->i", part, part))
+    for start in range(0, len(vectors), _AT_ONCE):
+        part = vectors[start : start + _AT_ONCE].astype(np.float32)
+        norms[start : start + _AT_ONCE] = np.sqrt(np.einsum("ij,ij->i", part, part))
     return norms
+
+
+def _spans(vectors: Array, norms: Array, document: Array) -> Array:
+    spans = np.zeros(len(vectors), dtype=np.float32)
+    for start in range(0, len(vectors) if vectors.shape[1] else 0, _AT_ONCE):
+        low, high = max(0, start - NEIGHBOURS), min(len(vectors), start + _AT_ONCE + NEIGHBOURS)
+        part = vectors[low:high].astype(np.float32) / np.maximum(norms[low:high], 1e-6)[:, None]
+        total = part.copy()
+        for step in range(1, NEIGHBOURS + 1):
+            same = (document[low + step : high] == document[low : high - step])[:, None]
+            total[step:] += part[:-step] * same
+            total[:-step] += part[step:] * same
+        stop = min(len(vectors), start + _AT_ONCE)
+        spans[start:stop] = np.sqrt(np.einsum("ij,ij->i", total, total))[start - low : stop - low]
+    return spans
 
 
 def _bits(vectors: Array) -> Array | None:
