@@ -30,12 +30,15 @@ from ostiary.gateway.openai_api.choosing import Desk
 from ostiary.gateway.openai_api.pages import openai_pages
 from ostiary.gateway.socket.lazy import LateSocket
 from ostiary.gateway.ui import ui_pages
+from ostiary.gateway.vault_api import VaultDesk, vault_pages
 
 if TYPE_CHECKING:
     from ostiary.gateway.socket.app import Socket
     from ostiary.gateway.socket.limits import SocketLimits
 
 log = logging.getLogger("ostiary.gateway")
+
+VAULT_DIFF = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,10 +144,12 @@ def _pages(house: House, limits: Limits) -> Pages:
 
     def is_on(name: str) -> bool:
         endpoints = house.newest.live.current.config.gateway.http.endpoints
-        return endpoints.responses.enabled if name == "responses" else endpoints.chat_completions.enabled
+        named = {"responses": endpoints.responses, "embeddings": endpoints.embeddings}
+        return named.get(name, endpoints.chat_completions).enabled
 
     return {
-        **openai_pages(desk, is_on),
+        **openai_pages(desk, is_on, house.vault.embedder),
+        **vault_pages(_vault_desk(house)),
         BLOBS: {"POST": blobs.put},
         f"{BLOBS}/*": {"GET": blobs.get, "HEAD": blobs.get},
         "/v1/ostiary/status": {"GET": own.status},
@@ -152,6 +157,23 @@ def _pages(house: House, limits: Limits) -> Pages:
         "/v1/ostiary/session": {"GET": own.session},
         "/v1/ostiary/stop": {"POST": own.stop},
     }
+
+
+def _vault_desk(house: House) -> VaultDesk:
+    from ostiary.adapters.tools.diffs import unified
+
+    began = house.clock.monotonic()
+    return VaultDesk(
+        store=house.store,
+        documents=house.store.documents,
+        search=house.vault.search,
+        embedder=house.vault.embedder,
+        clock=house.clock,
+        diff=lambda old, new, path: unified(old, new, path, limit=VAULT_DIFF),
+        memory=house.memory,
+        document_bytes=house.newest.live.current.config.vault.document_max_bytes,
+        facts=lambda: {"version": __version__, "uptime": round(house.clock.monotonic() - began, 1), "process": "gateway"},
+    )
 
 
 def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "Socket":

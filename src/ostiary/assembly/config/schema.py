@@ -55,6 +55,7 @@ class Endpoints:
 
     chat_completions: Endpoint = key(factory=Endpoint, help="POST /v1/chat/completions")
     responses: Endpoint = key(factory=Endpoint, help="POST /v1/responses")
+    embeddings: Endpoint = key(factory=Endpoint, help="POST /v1/embeddings")
 
 
 @section

@@ -3,22 +3,26 @@
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
+from ostiary.contracts.errors import EmbedderUnavailable
+from ostiary.contracts.search import Embedder
 from ostiary.gateway.asgi import App, Receive, Scope, Send, respond
 from ostiary.gateway.auth import caller_of, require
-from ostiary.gateway.errors import ApiError
+from ostiary.gateway.errors import ApiError, sentence
+from ostiary.gateway.limits import Limits
 from ostiary.gateway.openai_api.choosing import NAME, Desk
 from ostiary.gateway.openai_api.endpoint import completions
 from ostiary.gateway.openai_api.responses import responses, retrieve
 
 CHAT = "chatCompletions"
 RESPONSES = "responses"
+EMBEDDINGS = "embeddings"
 _MODELS = "/v1/models/"
 _RESPONSES = "/v1/responses/"
 
 
-def openai_pages(desk: Desk, is_on: Callable[[str], bool]) -> Mapping[str, Mapping[str, App]]:
-    """`is_on` says at each request whether the interface of that name (`chatCompletions`, `responses`) is switched on;
-    one that is off does not exist. The models are listed while either is on."""
+def openai_pages(desk: Desk, is_on: Callable[[str], bool], embedder: Embedder | None = None) -> Mapping[str, Mapping[str, App]]:
+    """`is_on` says at each request whether the interface of that name (`chatCompletions`, `responses`, `embeddings`) is
+    switched on; one that is off does not exist. The models are listed while either of the first two is on."""
     either = (CHAT, RESPONSES)
 
     def page(names: Collection[str], needs: str, app: App) -> App:
@@ -36,9 +40,19 @@ def openai_pages(desk: Desk, is_on: Callable[[str], bool]) -> Mapping[str, Mappi
         "/v1/chat/completions": {"POST": page([CHAT], "chat", partial(completions, desk))},
         "/v1/responses": {"POST": page([RESPONSES], "chat", partial(responses, desk))},
         _RESPONSES + "*": {"GET": page([RESPONSES], "read", partial(_response, desk))},
+        "/v1/embeddings": {"POST": page([EMBEDDINGS], "chat", partial(_embeddings, embedder, desk.limits))},
         "/v1/models": {"GET": page(either, "read", partial(_models, desk))},
         _MODELS + "*": {"GET": page(either, "read", partial(_model, desk))},
     }
+
+
+async def _embeddings(embedder: Embedder | None, limits: Limits, scope: Scope, receive: Receive, send: Send) -> None:
+    from ostiary.gateway.openai_api.embeddings import embeddings
+
+    try:
+        await embeddings(embedder, limits, scope, receive, send)
+    except EmbedderUnavailable as error:
+        raise ApiError(503, sentence(error), code="embedder_unavailable", retry_after=30) from None
 
 
 async def _models(desk: Desk, scope: Scope, receive: Receive, send: Send) -> None:
