@@ -3,14 +3,16 @@
 import logging
 from collections.abc import Callable
 
-from ostiary.contracts.content import Text
+from ostiary.contracts.content import Message, Text
 from ostiary.contracts.errors import ModelError, ModelRateLimited
 from ostiary.contracts.events import ToolFate, TurnEnded, TurnStatus
 from ostiary.contracts.store import MarkInbox, MarkTurn, SaveSession, SessionRecord
 from ostiary.core.agent.blocks import Blocks, shown_of
+from ostiary.core.agent.citing import sources
 from ostiary.core.agent.job import Job, begin, is_one_call
 from ostiary.core.agent.leaks import Known, could_leak, harmless
 from ostiary.core.agent.reply import closing_reply, usage_footer
+from ostiary.core.agent.terms import FORM
 from ostiary.core.agent.tool_calls import INTERRUPTED, STOPPED, failure
 from ostiary.core.approvals.desk import Approvals
 from ostiary.core.routing.reply_tags import read_reply_tag
@@ -59,6 +61,8 @@ class Ending:
             known = Known(session.messages)
             reply, partial = harmless(reply, known), harmless(partial, known)
         if reply and status == "completed":
+            if FORM not in turn.started.directives:
+                reply += sources(reply, said_in(session, turn.id))
             reply += usage_footer(session.settings.get("usage", ""), turn.usage)
         ended = TurnEnded(
             status=status, reason=reason, error_kind=error_kind, partial=partial, reply=reply, retry_after=retry_after
@@ -102,6 +106,11 @@ class Ending:
             self.end(pen, job, turn, status, reason)
             await pen.commit()
             job.batch = None
+
+
+def said_in(session: Session, turn: str) -> list[Message]:
+    start = next((place for name, place in reversed(session.marks) if name == turn), len(session.messages))
+    return session.messages[start:]
 
 
 def record_of(session: Session, turn: Turn) -> SessionRecord:
