@@ -155,6 +155,8 @@ export class Conversation {
   contextTokens = 0;
   contextWindow = 0;
   usage = {};
+  /** Where what the model is sent came from: {trust, private, sources}. */
+  label = null;
   #refreshing = null;
   #frame = 0;
   #off = [];
@@ -265,6 +267,7 @@ export class Conversation {
     this.contextTokens = history.contextTokens ?? this.contextTokens;
     this.contextWindow = history.contextWindow ?? this.contextWindow;
     this.usage = history.usage ?? this.usage;
+    this.label = history.label ?? null;
   }
 
   async older() {

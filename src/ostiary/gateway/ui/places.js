@@ -6,6 +6,8 @@ export const PAGES = [
   { page: "chat", label: "Chat", icon: "chat" },
   { page: "approvals", label: "Approvals", icon: "hand", uses: "approvals.list", load: () => import("./pages/approvals.js") },
   { page: "sessions", label: "Sessions", icon: "sessions", load: () => import("./pages/sessions.js") },
+  { page: "vault", label: "Vault", icon: "vault", uses: "vault.list", load: () => import("./pages/vault.js") },
+  { page: "memory", label: "Memory", icon: "thought", uses: "memory.list", load: () => import("./pages/memory.js") },
   { page: "rules", label: "Rules", icon: "scales", uses: "tools.list", load: () => import("./pages/rules.js") },
   { page: "control", label: "Control", icon: "power", uses: "control.status", load: () => import("./pages/control.js") },
   { page: "audit", label: "Audit", icon: "seal", uses: "audit.list", load: () => import("./pages/audit.js") },

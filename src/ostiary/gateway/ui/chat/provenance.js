@@ -1,47 +1,22 @@
 // Whether a conversation holds both text from outside and private things, and the owner's word for it.
 import { pending } from "../approvals.js";
-import { isOver } from "../conversation.js";
 import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
-import { html, useCell, useEffect, useState } from "../lib.js";
+import { html, useCell, useState } from "../lib.js";
 import { complain, confirm, say } from "../parts/basics.js";
 import { visible } from "../questions/shown.js";
 
-const NOTHING = { isTainted: false, sources: [] };
-
-const joined = (labels) => ({
-  isTainted: labels.some((label) => label.trust === "untrusted") && labels.some((label) => label.private),
-  sources: [...new Set(labels.filter((label) => label.trust === "untrusted").flatMap((label) => label.sources ?? []))],
-});
-
-/** What the last turn was decided on and brought in, unless somebody has vouched for it since. */
-const read = async (key, turn) => {
-  const { events } = await gateway.request("sessions.events", { key, turn });
-  const last = events.at(-1)?.seq ?? 0;
-  const later = await gateway.request("sessions.events", { key, after: last, limit: 50 });
-  if (later.events.some((event) => event.kind === "session.declassified" || event.kind === "session.reset")) return NOTHING;
-  return joined(events.map((event) => event.label).filter(Boolean));
-};
+/** Of all sources those that are somebody else's words. */
+const OWN = /^(ostiary|api:token$|confirmed:|session|folder:|message$|repair$)/;
 
 export const Provenance = ({ conversation }) => {
   useCell(conversation.rev);
   const asked = useCell(pending).find((row) => row.key === conversation.key && row.trust === "untrusted" && row.private);
-  const [found, setFound] = useState(NOTHING);
-  const [vouched, setVouched] = useState("");
-  const turn = conversation.turns.findLast((each) => !/^(note|past)-/.test(each.id));
-  const id = turn && isOver(turn) ? turn.id : "";
-  useEffect(() => {
-    if (!turn) setFound(NOTHING);
-    if (!id || gateway.state.value !== "open") return undefined;
-    let isCurrent = true;
-    read(conversation.key, id).then((label) => isCurrent && setFound(label), () => {});
-    return () => {
-      isCurrent = false;
-    };
-  }, [conversation.key, id, vouched]);
-  const isTainted = asked ? vouched !== asked.id : found.isTainted;
+  const [vouched, setVouched] = useState(null);
+  const label = asked ?? conversation.label;
+  const isTainted = label?.trust === "untrusted" && label.private && vouched !== (asked?.id ?? label);
   if (!isTainted) return null;
-  const sources = (asked?.sources ?? found.sources).map(visible).join(", ") || "outside";
+  const sources = (label.sources ?? []).filter((source) => !OWN.test(source)).map(visible).join(", ") || "outside";
   const vouch = async () => {
     const isSure = await confirm({
       title: "Vouch for this conversation?",
@@ -52,8 +27,7 @@ export const Provenance = ({ conversation }) => {
     if (!isSure) return;
     try {
       await gateway.act("session.trust", { key: conversation.key, reason: "at the page" });
-      setVouched(asked?.id ?? id);
-      setFound(NOTHING);
+      setVouched(asked?.id ?? label);
       say("It counts as your own words from here on.");
     } catch (error) {
       complain(error);

@@ -4,6 +4,7 @@ import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
 import { html, useEffect, useLoad, useState } from "../lib.js";
 import { Badge, Empty, ErrorNote, Menu, Page, Spinner } from "../parts/basics.js";
+import { Marked, wordsOf } from "../parts/marked.js";
 import { go, link } from "../router.js";
 import { askDelete, askRename } from "../chat/sidebar.js";
 import { Styles } from "./styles.js";
@@ -13,6 +14,18 @@ const originOf = (session) => {
   const parts = session.key.split(":").slice(2);
   if (session.origin) return session.origin;
   return { main: "main", webchat: "web", api: "API", cron: "schedule", hook: "webhook", call: "API call", subagent: "helper" }[parts[0]] ?? parts[0];
+};
+
+/** What was said, found in every conversation. */
+const Said = ({ query }) => {
+  const { value, error, loading } = useLoad(() => gateway.request("sessions.search", { text: query }), [query]);
+  if (!value) return html`<${ErrorNote} error=${error} />${loading && html`<${Spinner} label="Searching…" />`}`;
+  return html`<section class="card" aria-label="Said in conversations"><h2>Said in conversations</h2>
+    ${value.notices.map((words) => html`<p key=${words} class="muted small pad">${words}</p>`)}
+    ${!value.hits.length && html`<p class="muted pad">Nothing that was said matches.</p>`}
+    <ul class="hits">${value.hits.map((hit) => html`<li class="found" key=${`${hit.key}/${hit.turn}/${hit.snippet.slice(0, 40)}`}><a href=${hit.turn ? link("sessions", hit.key, hit.turn) : link("sessions", hit.key)}>
+      <span class="found-head"><${Icon} name="chat" size=${14} /><strong>${titleOf(hit)}</strong><span class="space"></span><small title=${moment(hit.at)}>${since(hit.at)}</small></span>
+      <span class="found-text"><${Marked} text=${hit.snippet} words=${wordsOf(query, hit.why)} /></span></a><small class="muted">${hit.why.join(" · ")}</small></li>`)}</ul></section>`;
 };
 
 const List = () => {
@@ -28,14 +41,14 @@ const List = () => {
   useEffect(() => gateway.on("sessions", () => again()), []);
   const rows = value?.sessions ?? [];
   const actions = html`
-    <label class="filter"><${Icon} name="search" size=${15} /><input type="search" placeholder="Find" aria-label="Find a session" value=${query} onInput=${(e) => setQuery(e.target.value)} /></label>
+    <label class="filter"><${Icon} name="search" size=${15} /><input type="search" placeholder="Find what was said" aria-label="Find a session" value=${query} onInput=${(e) => setQuery(e.target.value)} /></label>
     <label class="check"><input type="checkbox" checked=${isAll} onChange=${(e) => setAll(e.target.checked)} /> with single calls</label>`;
   return html`
-    <${Styles} name="pages" /><${Styles} name="timeline" />
+    <${Styles} name="pages" /><${Styles} name="timeline" /><${Styles} name="vault" />
     <${Page} title="Sessions" about="Every conversation with the assistant, wherever it is held. Open one to see each of its events." actions=${actions}>
       <${ErrorNote} error=${error} onRetry=${again} />
       ${loading && !value && html`<${Spinner} />`}
-      ${value && !rows.length && html`<${Empty} icon="sessions" title=${wanted ? "Nothing found" : "No conversations yet"}>${wanted ? "Try other words." : html`Say something in the <a href=${link("chat")}>chat</a>.`}<//>`}
+      ${value && !rows.length && !wanted && html`<${Empty} icon="sessions" title="No conversations yet">${html`Say something in the <a href=${link("chat")}>chat</a>.`}<//>`}
       ${rows.length > 0 &&
       html`<div class="card table-scroll" tabindex="0" role="region" aria-label="Sessions"><table class="grid-table">
         <thead><tr><th>Conversation</th><th class="wide-only">From</th><th class="wide-only">State</th><th class="n wide-only">Events</th><th>Used</th><th><span class="hidden">Actions</span></th></tr></thead>
@@ -56,6 +69,7 @@ const List = () => {
           )}
         </tbody>
       </table></div>`}
+      ${wanted.length > 2 && gateway.offers("sessions.search") ? html`<${Said} query=${wanted} />` : value && !rows.length && wanted && html`<${Empty} icon="sessions" title="Nothing found">Try other words.<//>`}
     <//>`;
 };
 

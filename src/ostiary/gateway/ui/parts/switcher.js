@@ -1,4 +1,5 @@
 // Ctrl+K: type a few letters, go there.
+import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
 import { cls, html, useCell, useEffect, useRef, useState } from "../lib.js";
 import { ago, titleOf } from "../format.js";
@@ -24,6 +25,23 @@ export const score = (text, query) => {
   return total;
 };
 
+/** Places where something like it was said, a moment after the last letter. */
+const useSaid = (text) => {
+  const [hits, setHits] = useState([]);
+  useEffect(() => {
+    let isCurrent = true;
+    setHits([]);
+    if (text.length < 3 || !gateway.offers("sessions.search")) return undefined;
+    const ask = () => gateway.request("sessions.search", { text, limit: 6 }).then((found) => isCurrent && setHits(found.hits), () => {});
+    const timer = setTimeout(ask, 250);
+    return () => {
+      isCurrent = false;
+      clearTimeout(timer);
+    };
+  }, [text]);
+  return hits.map((hit, i) => ({ id: `said-${i}`, label: hit.snippet.replace(/\s+/g, " "), hint: titleOf(hit).slice(0, 24), icon: "search", run: () => go(...["sessions", hit.key, hit.turn].filter(Boolean)) }));
+};
+
 export const Switcher = ({ onClose }) => {
   const rows = useCell(sessions);
   const [query, setQuery] = useState("");
@@ -35,12 +53,13 @@ export const Switcher = ({ onClose }) => {
     ...ownPages().slice(1).map((p) => ({ id: p.page, label: p.label, hint: "page", icon: p.icon, run: () => go(p.page) })),
   ];
   const wanted = query.trim().toLowerCase();
-  const found = choices
+  const named = choices
     .map((choice) => [score(choice.label, wanted), choice])
     .filter(([points]) => points > 0)
     .sort(([a], [b]) => (wanted ? b - a : 0))
     .map(([, choice]) => choice)
     .slice(0, 40);
+  const found = [...named, ...useSaid(wanted)];
   useEffect(() => setAt(0), [query]);
   useEffect(() => list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }), [at, query]);
   const pick = (choice) => {
@@ -60,7 +79,7 @@ export const Switcher = ({ onClose }) => {
     <${Dialog} title="Go to" bare onClose=${onClose}>
       <div class="switcher">
         <label class="switcher-field"><${Icon} name="search" />
-          <input autofocus placeholder="Find a conversation or a page" aria-label="Find a conversation or a page" role="combobox" aria-expanded="true" aria-controls="switcher-list"
+          <input autofocus placeholder="Find a conversation, a page, or what was said" aria-label="Find a conversation or a page" role="combobox" aria-expanded="true" aria-controls="switcher-list"
             aria-activedescendant=${found[at] ? `switch-${at}` : undefined} value=${query} onInput=${(e) => setQuery(e.target.value)} onKeyDown=${press} />
           <kbd>Esc</kbd>
         </label>
