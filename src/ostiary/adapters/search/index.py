@@ -95,13 +95,14 @@ class SearchIndex:
             raise BadInput(f"Between 1 and {_MOST_RESULTS} results can be asked for")
         self._asked_at = self._clock.monotonic()
         notices: list[str] = []
-        if not await self._catch_up(self._options.patience if self._is_caught_up else self._options.first):
+        live = await self._catch_up(self._options.patience if self._is_caught_up else self._options.first)
+        if live is None:
             notices.append("Some of the newest text is not in the index yet.")
+            live = await self._live()
         if self._progress is not None:
             notices.append(f"A new index is being made ({self._progress:.0%}); this answer comes from the one before.")
         if not reach.collections:
             return Found(passages=(), mode="words", notices=tuple(notices))
-        live = await self._live()
         vector = await self._vector(question, live, notices)
         passages, mode = await self._ranked(question, live, reach, vector, limit)
         return Found(passages=passages, mode=mode, notices=tuple(notices))
@@ -208,14 +209,14 @@ class SearchIndex:
             return made
         raise EmbedderUnavailable(f"{embedder.name} did not answer within {seconds:g} seconds")
 
-    async def _catch_up(self, patience: float | None) -> bool:
-        """True when everything committed before is indexed."""
+    async def _catch_up(self, patience: float | None) -> Generation | None:
+        """The live generation when everything committed before is in it; None if that takes longer."""
         with anyio.move_on_after(patience):
             async with self._turn:
-                await self._drain(await self._live())
+                live = await self._drain(await self._live())
             self._is_caught_up = True
-            return True
-        return False
+            return live
+        return None
 
     async def _drain(self, generation: Generation) -> Generation:
         """Documents first: they are what people look for at once."""
