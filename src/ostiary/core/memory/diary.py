@@ -5,7 +5,7 @@ either both or neither, and the next start goes on from there.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Set
 from datetime import tzinfo
 
 import anyio
@@ -14,11 +14,11 @@ from ostiary.contracts.clock import Clock
 from ostiary.contracts.content import Label, Message, Trust
 from ostiary.contracts.errors import BadInput, OstiaryError
 from ostiary.contracts.events import Branched, Recorded, Reset, TurnStarted
-from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.store import Documents, Extend, SetValue, Store, Write
 from ostiary.core.agent.bootstrap import folder_of
 from ostiary.core.memory.entries import rendered
-from ostiary.core.memory.paths import COLLECTION, day_of, numbered, unconfirmed_path
+from ostiary.core.memory.paths import COLLECTION, day_of, numbered, person_folder, unconfirmed_path
 from ostiary.core.memory.summary import Covered, Summary, summarised
 from ostiary.core.memory.writing import FILE_BYTES
 from ostiary.core.sessions.session import fold
@@ -114,7 +114,8 @@ class Diary:
         if made is None:
             return []
         text = self._redact(await self._worded(messages, made))
-        return [await self._write(key, text, made.label, reset)]
+        people = {each.event.principal for each in part if isinstance(each.event, TurnStarted)}
+        return [await self._write(key, text, made.label, reset, people)]
 
     async def _worded(self, messages: Sequence[Message], made: Summary) -> str:
         if self._retell is None:
@@ -127,11 +128,9 @@ class Diary:
             log.info("the plain summary is kept: %s", error)
             return made.text
 
-    async def _write(self, key: SessionKey, text: str, label: Label, reset: Recorded) -> Extend:
+    async def _write(self, key: SessionKey, text: str, label: Label, reset: Recorded, people: Set[Principal]) -> Extend:
         day = day_of(reset.at, self._zone())
-        # What strangers said must not come back as the house's own note.
-        waits = label.trust is Trust.UNTRUSTED
-        base = unconfirmed_path(day) if waits else f"memory/{day}.md"
+        base, waits = _place_for(people, label, day)
         entry = rendered(text, meant_for="daily" if waits else "")
         for number in range(1, _MOST_FILES + 1):
             path = folder_of(key.agent) + numbered(base, number)
@@ -144,6 +143,17 @@ class Diary:
         gap = "" if before.endswith(b"\n") else "\n" if before else f"# {day}\n\n"
         content = f"{gap}{entry}\n".encode()
         return Extend(collection=COLLECTION, path=path, content=content, at=self._clock.now(), author=AUTHOR, label=label)
+
+
+def _place_for(people: Set[Principal], label: Label, day: str) -> tuple[str, bool]:
+    """The file, and whether it waits for the owner: what others said must not come back as the house's own note. Somebody who
+    talked with the assistant alone speaks for themselves, in a place of their own."""
+    if label.trust is not Trust.UNTRUSTED:
+        if all(each.is_owner for each in people):
+            return f"memory/{day}.md", False
+        if len(people) == 1:
+            return f"{person_folder(next(iter(people)).user)}{day}.md", False
+    return unconfirmed_path(day), True
 
 
 def _is_by_hand(reason: str) -> bool:

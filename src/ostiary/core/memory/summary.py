@@ -24,7 +24,7 @@ _DECIDED = re.compile(
     re.IGNORECASE,
 )
 _ENVELOPE = re.compile(r"\[[^\]\n]{1,160}\] ")
-_RANGE = re.compile(r"\(conversation (?P<key>agent:[^\s,)]+), events (?P<first>\d+)-(?P<last>\d+)\)")
+_RANGE = re.compile(r"\(conversation (?P<key>agent:[^\s,)]+), events (?P<first>\d+)-(?P<last>\d+)\)$")
 _COMMAND = re.compile(r"/[a-z]")
 
 
@@ -71,8 +71,9 @@ def mark(covered: Covered) -> str:
 
 
 def tells_of(text: str) -> Covered | None:
-    """What an entry of a daily note is the summary of; None if it is none."""
-    found = _RANGE.search(text)
+    """What an entry of a daily note is the summary of; None if it is none. Only the end of the first line is ours: whatever
+    else looks like the mark was said by somebody."""
+    found = _RANGE.search(text.partition("\n")[0])
     if found is None:
         return None
     try:
