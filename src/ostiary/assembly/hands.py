@@ -24,6 +24,7 @@ from ostiary.assembly.config.secret import SecretSource
 from ostiary.assembly.newest import Newest
 from ostiary.assembly.outlet import Outlet
 from ostiary.assembly.prompting import MAIN, is_private_place
+from ostiary.assembly.vault_exec import WorkspaceExec
 from ostiary.contracts.clock import Clock, Ids
 from ostiary.contracts.content import UserPart
 from ostiary.contracts.errors import OstiaryError, SandboxUnavailable
@@ -61,10 +62,11 @@ class RunningCommands:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hands:
     """`running` is what a kill stops. `attach` reads what a message points to. `outlet` knows what may be reached. `settled`
-    returns when the documents hold what a session's commands have done so far."""
+    returns when the documents hold what a session's commands have done so far. `exec` runs what the owner asks for over HTTP."""
 
     running: RunningCommands
     settled: Callable[[SessionKey], Awaitable[None]]
+    exec: WorkspaceExec
     outlet: Outlet
     attach: Callable[[InboxItem], Awaitable[tuple[UserPart, ...]]]
 
@@ -94,7 +96,9 @@ async def open_hands(ground: Ground) -> AsyncIterator[Hands]:
         outlet = Outlet(ground.egress, ground.newest, ground.home)
         reader = _add_web(ground, outlet)
         workspace = _workspace(ground)
-        processes = await stack.enter_async_context(_shell(ground, outlet, workspace))
+        fences = Fences(ground.home / SANDBOX, ground.newest, _sandbox_of(ground))
+        stack.push_async_callback(fences.close)
+        processes = await stack.enter_async_context(_shell(ground, outlet, workspace, fences))
         _add_writing(ground, processes)
         browser = _browser(ground, outlet)
         group = await stack.enter_async_context(create_task_group())
@@ -106,6 +110,14 @@ async def open_hands(ground: Ground) -> AsyncIterator[Hands]:
             yield Hands(
                 running=RunningCommands(processes, browser),
                 settled=processes.settled,
+                exec=WorkspaceExec(
+                    workspace=workspace,
+                    sandbox=fences.of,
+                    proxy_socket=lambda: outlet.socket,
+                    store=ground.store,
+                    clock=ground.clock,
+                    ids=ground.ids,
+                ),
                 outlet=outlet,
                 attach=_link_attacher(ground, outlet, reader),
             )
@@ -201,14 +213,13 @@ def _workspace(ground: Ground) -> DocumentWorkspace:
 
 
 @asynccontextmanager
-async def _shell(ground: Ground, outlet: Outlet, workspace: DocumentWorkspace) -> AsyncIterator[Processes]:
+async def _shell(ground: Ground, outlet: Outlet, workspace: DocumentWorkspace, fences: "Fences") -> AsyncIterator[Processes]:
     newest, sandbox_of = ground.newest, _sandbox_of(ground)
 
     async def is_busy(session: SessionKey) -> bool:
         return any(turn.session == session for turn in (await ground.store.pending()).turns)
 
     processes = Processes(workspace, clock=ground.clock, ids=ground.ids, is_busy=is_busy)
-    fences = Fences(ground.home / SANDBOX, newest, sandbox_of)
 
     def rules(session: SessionKey) -> ExecRules:
         tools = newest.live.current.config.tools
@@ -231,10 +242,7 @@ async def _shell(ground: Ground, outlet: Outlet, workspace: DocumentWorkspace) -
         is_private=is_private_place,
     )
     async with processes.running():
-        try:
-            yield processes
-        finally:
-            await fences.close()
+        yield processes
 
 
 class Fences:
