@@ -198,7 +198,8 @@ _GOES_ON = rb"(?P<rest>[a-z0_-]{0,14}+)['\"`\]]{0,2}+[ \t]{0,3}+[:=][=>]?+(?<!:>
 # A digit soon, or many letters: what has neither was written by a person and is no secret.
 _VALUE = rb"(?=[^\s\"'`,;<>(){}\[\]0]{0,23}+0|[a-z+/]{24})(?P<secret>[^\s\"'`,;<>(){}\[\]]{6,256}+)"
 # A first look at both, for most mentions of a name are only that: up to seven characters lie between the sign and the value.
-FIRST_LOOK: Final = rb"(?=[a-z0_-]{0,14}+['\"`\] \t]{0,5}+[:=](?![^0]{31}(?<![a-z+/]{17}[^0]{7})))"
+_SIGN = rb"[a-z0_-]{0,14}+['\"`\] \t]{0,5}+[:=]"
+FIRST_LOOK: Final = rb"(?=" + _SIGN + rb"(?![^0]{31}(?<![a-z+/]{17}[^0]{7})))"
 # A name that goes on like this tells about a secret and does not hold one.
 ABOUT: Final = re.compile(
     rb"s?[_-]?(?:path|file|url|uri|name|type|count|limit|len|expir|ttl|dir|env|ref|size|index|budget|usage|window|"
@@ -291,7 +292,7 @@ SHAPES: Final[tuple[Shape, ...]] = (
         "key",
         b"key",
         _assignment(
-            rb"key(?<=[a-z_.-]key)",
+            rb"key(?=" + _SIGN + rb")(?<=[a-z_.-]key)",
             rb"(?:(?<=apikey)|(?<=api.key)|(?<=access.key)|(?<=accesskey)|(?<=private.key)|(?<=accountkey)|"
             rb"(?<=account.key)|(?<=signing.key)|(?<=master.key)|(?<=encryption.key)|(?<=auth.key)|(?<=authkey)|(?<=service.key))",
         ),

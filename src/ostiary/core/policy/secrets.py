@@ -41,6 +41,7 @@ _STRUCTURE = bytes(97 if c in _ALNUM else 95 if c in b"_-" else 32 for c in rang
 # Word characters as they are, all else a blank.
 _SPACED = bytes(c if c in _ALNUM or c in b"_-" else 32 for c in range(256))
 _FAR_APART = 400
+_AT_FIRST = 64 * _FAR_APART
 _MANY = 512
 _RUN = b"a" * LONG_RUN
 _KEY = b"_" + b"a" * 20
@@ -183,7 +184,7 @@ def _runs(view: bytes) -> _Runs:
         begins.append(size)
         further.append(first - size)
         size += len(pieces[-1])
-        if len(pieces) * _FAR_APART > len(view):
+        if len(pieces) * _FAR_APART > min(len(view), end + _AT_FIRST):
             return _Runs(text=view)
         start = words.find(_RUN, end)
     return _Runs(text=b"".join(pieces), begins=tuple(begins), further=tuple(further))
@@ -243,7 +244,7 @@ def _prefixed(runs: _Runs) -> Iterator[Span]:
     while at >= 0:
         for prefix in _BY_ENDING.get(view[max(0, at - 2) : at], ()):
             start = at - len(prefix)
-            if view[max(0, start) : at] == prefix and (start == 0 or view[start - 1] not in _ALNUM):
+            if start >= 0 and view.startswith(prefix, start) and (start == 0 or view[start - 1] not in _ALNUM):
                 match = rest.match(view, at)
                 if match is not None and (is_random if prefix in _WORDY else is_no_example)(match[0]):
                     yield runs.place(start), runs.place(at) + match.end() - at, PREFIXES[prefix]
