@@ -1,6 +1,10 @@
 import json
 import signal
+import socket
+import stat
+from functools import partial
 from http.client import HTTPConnection
+from pathlib import Path
 
 import anyio
 import pytest
@@ -8,7 +12,8 @@ from anyio import to_thread
 
 from ostiary.contracts.errors import BadInput
 from ostiary.gateway import server
-from ostiary.gateway.server import bind, serve
+from ostiary.gateway.app import healthz
+from ostiary.gateway.server import bind, bind_unix, serve
 from tests.unit.gateway.fakes import TOKEN, Client
 
 
@@ -88,3 +93,30 @@ async def test_a_connection_that_never_sends_a_head_is_closed(monkeypatch: pytes
                 with pytest.raises(anyio.EndOfStream):
                     await slow.receive()
             group.cancel_scope.cancel()
+
+
+async def test_a_unix_socket_is_the_users_own_and_gone_afterwards(tmp_path: Path) -> None:
+    path = tmp_path / "s.sock"
+    # What a process that died left behind.
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    ready = anyio.Event()
+    async with anyio.create_task_group() as group:
+        group.start_soon(partial(serve, healthz, unix=str(path), on_ready=lambda url: ready.set(), drain_seconds=0))
+        await ready.wait()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        with pytest.raises(BadInput, match="Another process listens"):
+            bind_unix(str(path))
+        async with await anyio.connect_unix(path) as stream:
+            await stream.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            assert b"200 OK" in await stream.receive()
+        group.cancel_scope.cancel()
+    assert not path.exists()
+
+
+def test_a_file_that_is_no_socket_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    path.write_text("mine")
+    with pytest.raises(BadInput, match="something else"):
+        bind_unix(str(path))
+    assert path.read_text() == "mine"
