@@ -10,7 +10,6 @@ from ostiary.adapters.gateway_db import connect_gateway_db, open_gateway_db
 from ostiary.assembly.config.load import load
 from ostiary.assembly.config.schema import Gateway
 from ostiary.assembly.door import GATEWAY_DB
-from ostiary.assembly.vault import STORE, STORE_KEY
 from ostiary.gateway.auth import AccessRules
 from ostiary.gateway.auth.desk import DeviceDesk, new_link
 from ostiary.gateway.auth.noting import Noted, unnoted
@@ -58,6 +57,6 @@ def _rules(gateway: Gateway) -> AccessRules:
 
 
 def _key(home: Path) -> bytes:
-    from ostiary.adapters.store.sqlite import load_or_create_key
+    from ostiary.assembly.keys import store_key
 
-    return load_or_create_key(home / STORE_KEY, unlocks=(home / STORE,))
+    return store_key(home)

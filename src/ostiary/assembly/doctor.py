@@ -81,15 +81,15 @@ def standard_checks(environ: Mapping[str, str]) -> tuple[Check, ...]:
 
 
 def _store(home: Path) -> Iterator[Finding]:
-    from ostiary.adapters.store.sqlite import load_or_create_key
-    from ostiary.assembly.vault import STORE, STORE_KEY
+    from ostiary.assembly.keys import store_key
+    from ostiary.assembly.vault import STORE
 
     path = home / STORE
     if not path.exists():
         yield Finding(level="ok", title="There is no store yet", detail="It is made at the first start.")
         return
     try:
-        key = load_or_create_key(home / STORE_KEY, unlocks=(path,))
+        key = store_key(home)
         sessions, broken = _sessions(path, key)
     except StoreError as error:
         yield Finding(level="error", title="The store cannot be used", detail=str(error), fix=error.hint)

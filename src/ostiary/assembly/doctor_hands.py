@@ -38,16 +38,17 @@ def check_hands(home: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def check_audit(home: Path) -> Iterator[Finding]:
     """Walk the audit log, unless it is so long that somebody should decide to."""
-    from ostiary.adapters.store.sqlite import load_or_create_key, open_reader
+    from ostiary.adapters.store.sqlite import open_reader
     from ostiary.assembly.audit import CheckedAudit
-    from ostiary.assembly.vault import STORE, STORE_KEY
+    from ostiary.assembly.keys import store_key
+    from ostiary.assembly.vault import STORE
 
     path = home / STORE
     if not path.exists():
         return
 
     async def look() -> tuple[int, str]:
-        async with open_reader(path, load_or_create_key(home / STORE_KEY, unlocks=(path,))) as reader:
+        async with open_reader(path, store_key(home)) as reader:
             log = CheckedAudit(reader, home)
             entries = (await log.head()).seq
             return entries, await log.verify() if entries <= _WALKED else ""

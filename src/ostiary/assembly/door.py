@@ -13,7 +13,6 @@ from ostiary.assembly.hooks import HookDoor
 from ostiary.assembly.house import GATEWAY_DB as GATEWAY_DB
 from ostiary.assembly.house import House
 from ostiary.assembly.operations import Operations
-from ostiary.assembly.vault import STORE, STORE_KEY
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.records import dataclass
 from ostiary.gateway.addresses import own_addresses
@@ -63,9 +62,9 @@ class Place:
 async def open_entrance(house: House, *, run_token: str) -> AsyncIterator[Entrance]:
     """Raises BadInput for a token that cannot be read or protects nobody, StoreError."""
     check_token(house)
-    from ostiary.adapters.store.sqlite import load_or_create_key
+    from ostiary.assembly.keys import store_key
 
-    key = load_or_create_key(house.home / STORE_KEY, unlocks=(house.home / STORE, house.home / GATEWAY_DB))
+    key = store_key(house.home, house.newest.live.current.config)
     async with open_gateway_db(house.home / GATEWAY_DB, key) as books:
         yield _entrance(house, books, run_token)
 

@@ -13,7 +13,7 @@ import anyio
 from ostiary import __version__
 from ostiary.adapters.models.providers import EMBEDDED
 from ostiary.assembly.house import House, open_house
-from ostiary.assembly.vault import STORE, STORE_KEY
+from ostiary.assembly.vault import STORE
 from ostiary.contracts.errors import OstiaryError
 from ostiary.core.routing.supervisor import Supervisor
 
@@ -40,10 +40,10 @@ async def open_engine(home: Path) -> AsyncIterator[Supervisor]:
 @asynccontextmanager
 async def open_reader(home: Path) -> AsyncIterator["SqliteReader"]:
     """Read what is stored, also while a gateway runs. Raises StoreRefused, StoreUnavailable."""
-    from ostiary.adapters.store.sqlite import load_or_create_key, open_reader
+    from ostiary.adapters.store.sqlite import open_reader
+    from ostiary.assembly.keys import store_key
 
-    key = load_or_create_key(home / STORE_KEY, unlocks=(home / STORE,))
-    async with open_reader(home / STORE, key) as reader:
+    async with open_reader(home / STORE, store_key(home)) as reader:
         yield reader
 
 

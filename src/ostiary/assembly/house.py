@@ -14,7 +14,7 @@ from ostiary import __version__
 from ostiary.adapters.credentials import Credential, CredentialStore, Secret, key_at
 from ostiary.adapters.egress import Egress
 from ostiary.adapters.store.snapshots import SnapshotCodec
-from ostiary.adapters.store.sqlite import SqliteStore, load_or_create_key
+from ostiary.adapters.store.sqlite import SqliteStore
 from ostiary.adapters.tools import register_files, register_status
 from ostiary.adapters.tools.files import Files
 from ostiary.adapters.tools.image import register_image
@@ -35,6 +35,7 @@ from ostiary.assembly.delivering import manner_of, renderer
 from ostiary.assembly.embedded import LazyEmbedded
 from ostiary.assembly.hands import Ground, Hands, open_hands
 from ostiary.assembly.house_commands import house_commands
+from ostiary.assembly.keys import store_key
 from ostiary.assembly.known import KnownSecrets
 from ostiary.assembly.logging import guard_with
 from ostiary.assembly.machine import SortableIds, SystemClock
@@ -56,7 +57,7 @@ from ostiary.assembly.prompts import load_templates
 from ostiary.assembly.reaching import Bytes, HouseOutbox, Looking
 from ostiary.assembly.recent import RecentSecrets
 from ostiary.assembly.rules import Rules, compile_rules
-from ostiary.assembly.vault import STORE, STORE_KEY, Vault, open_vault
+from ostiary.assembly.vault import Vault, open_vault
 from ostiary.contracts.channel import Channel
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import OstiaryError, StoreUnavailable
@@ -178,7 +179,7 @@ async def open_house(
     remember_good(home, loaded)
     merged = environment(loaded.config.env, environ, credentials)
     async with AsyncExitStack() as stack:
-        key = load_or_create_key(home / STORE_KEY, unlocks=(home / STORE, home / GATEWAY_DB))
+        key = store_key(home, loaded.config)
         egress = await stack.enter_async_context(Egress())
         embedder = embedder_of(loaded.config.memory, clock, egress, merged, credentials)
         vault = await stack.enter_async_context(open_vault(home, key, clock=clock, config=loaded.config, embedder=embedder))

@@ -14,13 +14,13 @@ from ostiary import __version__
 from ostiary.adapters.credentials import Credential, CredentialStore, Secret, key_at
 from ostiary.adapters.store.remote import Answering
 from ostiary.adapters.store.remote.calls import PATH
-from ostiary.adapters.store.sqlite import load_or_create_key
 from ostiary.assembly.config.load import load
 from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
 from ostiary.assembly.config.schema import Config
 from ostiary.assembly.config.secret import environment, resolve
+from ostiary.assembly.keys import store_key
 from ostiary.assembly.machine import SystemClock
-from ostiary.assembly.vault import STORE, STORE_KEY, VAULT_TOKEN, Vault, open_embedded
+from ostiary.assembly.vault import VAULT_TOKEN, Vault, open_embedded
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import BadInput, OstiaryError, StoreUnavailable
 from ostiary.contracts.search import Embedder
@@ -95,7 +95,7 @@ async def open_serving(home: Path, config: Config, environ: Mapping[str, str], *
     clock = SystemClock()
     credentials = _credentials(home)
     token = _token(config, environ, credentials)
-    key = load_or_create_key(home / STORE_KEY, unlocks=(home / STORE,))
+    key = store_key(home, config)
     async with AsyncExitStack() as stack:
         from ostiary.adapters.egress import Egress
 

@@ -26,6 +26,7 @@ COMMANDS = (
     "sessions",
     "memory",
     "vault",
+    "backup",
     "models",
     "config",
     "policy",

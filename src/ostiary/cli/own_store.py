@@ -4,15 +4,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from ostiary.adapters.store.sqlite import load_or_create_key, open_store
+from ostiary.adapters.store.sqlite import open_store
+from ostiary.assembly.keys import store_key
 from ostiary.assembly.machine import SystemClock
-from ostiary.assembly.vault import STORE, STORE_KEY
+from ostiary.assembly.vault import STORE
 from ostiary.contracts.store import Store
 
 
 @asynccontextmanager
 async def own_store(home: Path) -> AsyncIterator[Store]:
     """Held alone. Raises StoreRefused while another process holds it, StoreUnavailable."""
-    key = load_or_create_key(home / STORE_KEY, unlocks=(home / STORE,))
-    async with open_store(home / STORE, key, clock=SystemClock()) as store:
+    async with open_store(home / STORE, store_key(home), clock=SystemClock()) as store:
         yield store

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ostiary.adapters.store.sqlite import load_or_create_key
 from ostiary.assembly.config.load import load
 from ostiary.assembly.config.schema import Config
+from ostiary.assembly.keys import store_key
 from ostiary.assembly.machine import SystemClock
-from ostiary.assembly.vault import STORE, STORE_KEY, Vault, open_vault
+from ostiary.assembly.vault import Vault, open_vault
 from ostiary.cli.vault_access import NewFile, Restored, RestoreWish, VaultStatus, Wrote, missing, row
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import BadInput, Conflict, QuotaExceeded
@@ -49,7 +49,7 @@ async def open_local(home: Path) -> AsyncIterator["LocalVault"]:
         # A vault that is a process of its own has its own key and embedder.
         is_remote = config.vault.mode == "remote"
         embedder = None if is_remote else await _embedder(config, home, clock, stack)
-        key = b"" if is_remote else load_or_create_key(home / STORE_KEY, unlocks=(home / STORE,))
+        key = b"" if is_remote else store_key(home, config)
         vault = await stack.enter_async_context(open_vault(home, key, clock=clock, config=config, embedder=embedder))
         yield LocalVault(vault, config, home, clock)
 

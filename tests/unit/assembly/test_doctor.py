@@ -13,7 +13,7 @@ from ostiary.assembly.config.literals import open_credentials
 from ostiary.assembly.config.load import load
 from ostiary.assembly.config.secret import CredentialReference, resolve
 from ostiary.assembly.doctor import Finding, examine, repair, standard_checks
-from ostiary.assembly.gateway import STORE, STORE_KEY
+from ostiary.assembly.vault import STORE, STORE_KEY
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.store import SaveSession, SessionRecord
 from ostiary.kit.clock import ManualClock

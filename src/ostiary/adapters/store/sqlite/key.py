@@ -30,7 +30,30 @@ def load_or_create_key(path: Path, *, unlocks: Iterable[Path] = ()) -> bytes:
     return _create(path)
 
 
-def _load(path: Path) -> bytes:
+def write_key(path: Path, key: bytes) -> None:
+    """Put a key in place of the one that is there. Whole or not at all. Raises StoreRefused."""
+    if len(key) != KEY_SIZE:
+        raise StoreRefused(f"A store key has {KEY_SIZE} bytes, this one {len(key)}")
+    write_private(path, key)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """A file that nobody else may read, on the disk when this returns. Raises StoreRefused."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            _write(aside, content)
+            aside.replace(path)
+        finally:
+            aside.unlink(missing_ok=True)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise StoreRefused(f"The file {path} cannot be written: {error.strerror}") from error
+
+
+def read_private(path: Path, most: int = 65_536) -> bytes:
+    """Raises FileNotFoundError, and StoreRefused as for a key file."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -39,9 +62,13 @@ def _load(path: Path) -> bytes:
         raise StoreRefused(f"The key file {path} cannot be read: {error.strerror}") from error
     try:
         _check(path, os.fstat(handle))
-        key = os.read(handle, KEY_SIZE + 1)
+        return os.read(handle, most)
     finally:
         os.close(handle)
+
+
+def _load(path: Path) -> bytes:
+    key = read_private(path, KEY_SIZE + 1)
     if len(key) != KEY_SIZE:
         raise StoreRefused(f"The key file {path} does not hold {KEY_SIZE} bytes", hint="Put it back from your backup.")
     return key
@@ -61,21 +88,25 @@ def _create(path: Path) -> bytes:
     aside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(secrets.token_bytes(KEY_SIZE))
-                file.flush()
-                os.fsync(handle)
+            _write(aside, secrets.token_bytes(KEY_SIZE))
             os.link(aside, path)
         finally:
-            aside.unlink()
+            aside.unlink(missing_ok=True)
         sync_folder(path.parent)
     except FileExistsError:
         pass
     except OSError as error:
         raise StoreRefused(f"The key file {path} cannot be written: {error.strerror}") from error
     return _load(path)
+
+
+def _write(path: Path, content: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def sync_folder(folder: Path) -> None:

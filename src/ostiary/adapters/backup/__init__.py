@@ -1,0 +1,1 @@
+"""Backups: consistent, incremental, encrypted under a key of their own, each restorable by itself."""
