@@ -11,6 +11,8 @@ from pathlib import Path
 
 from tests.journeys.gateway.house import OSTIARY
 
+TOKEN = "tok-vault-0123456789abcdef-0123456789"
+
 
 @dataclass(slots=True)
 class VaultProcess:
@@ -53,7 +55,7 @@ class VaultHome:
     @property
     def environ(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
-        return {**kept, "HOME": str(self.path.parent), "OSTIARY_HOME": str(self.path)}
+        return {**kept, "HOME": str(self.path.parent), "OSTIARY_HOME": str(self.path), "VAULT_TOKEN": TOKEN}
 
     def begin(self, *options: str) -> VaultProcess:
         with (self.path.parent / "vault.stderr").open("ab") as stderr:

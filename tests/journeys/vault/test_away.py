@@ -99,3 +99,12 @@ def test_two_processes_never_hold_one_vault(vault_home: VaultHome) -> None:
         assert second.process.wait(20) == 1
         second.end()
     assert "in use by another process" in (vault_home.path.parent / "vault.stderr").read_text()
+
+
+def test_a_gateway_is_stopped_in_good_order_while_its_vault_is_away(home: Home, vault_home: VaultHome, model: Model) -> None:
+    model.begin("hello")
+    with home_and_vault(home, vault_home) as (gateway, vault):
+        assert gateway.say("hi", "anna").text == "hello"
+        vault.kill()
+        assert gateway.end() == 0
+    assert "Traceback" not in home.stderr
