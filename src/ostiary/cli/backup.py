@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -101,14 +101,14 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Read every piece of the backups and say what is damaged. The exit code is 1 if anything is."""
-    from ostiary.adapters.backup.reading import find, open_shelf
+    from ostiary.adapters.backup.reading import check_all, find, open_shelf
     from ostiary.cli.progress import progress
 
     home, config, key = _house()
     with open_shelf(_place(where, home, config)) as shelf, progress() as shown:
         seal = _seal(home, key, shelf, recovery_key, is_by_passphrase=passphrase)
         ids = [find(shelf, backup)] if backup else list(shelf.manifests())
-        problems = check_backups(shelf, seal, ids, shown)
+        problems = check_all(shelf, seal, ids, lambda part, done, total: _show(shown, part, done, total))
     if as_json:
         print_json({"ok": not problems, "backups": ids, "problems": problems})
     elif problems:
@@ -174,23 +174,6 @@ def prune(
         print_json({"removed": list(pruned.backups), "pieces": pruned.pieces, "freedBytes": pruned.freed})
     else:
         typer.echo(f"Removed {len(pruned.backups)} backups and {pruned.pieces:,} pieces, {_size(pruned.freed)}.")
-
-
-def check_backups(shelf: "Shelf", seal: "Seal", ids: Sequence[str], shown: "Progress") -> list[str]:
-    """Sentences about what is damaged."""
-    from ostiary.adapters.backup.reading import check, manifest_of
-    from ostiary.contracts.errors import StoreRefused
-
-    whole: set[bytes] = set()
-    problems: list[str] = []
-    for id in ids:
-        try:
-            manifest = manifest_of(shelf, seal, id)
-        except StoreRefused as error:
-            problems.append(f"{error}.")
-            continue
-        problems += check(shelf, seal, manifest, lambda part, done, total: _show(shown, part, done, total), whole)
-    return problems
 
 
 def _house() -> "tuple[Path, Config, bytes]":

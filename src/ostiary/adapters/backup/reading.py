@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
@@ -100,6 +100,20 @@ class Pieces:
             raise Damaged(f"the backup {self._backup} is damaged: {where}: {error}", hint=_HINT) from error
 
 
+def check_all(shelf: Shelf, seal: Seal, ids: Sequence[str], progress: Progress) -> list[str]:
+    """As `check`, over several backups; what they share is read once."""
+    whole: set[bytes] = set()
+    problems: list[str] = []
+    for id in ids:
+        try:
+            manifest = manifest_of(shelf, seal, id)
+        except StoreRefused as error:
+            problems.append(f"{error}.")
+            continue
+        problems += check(shelf, seal, manifest, progress, whole)
+    return problems
+
+
 def check(shelf: Shelf, seal: Seal, manifest: Manifest, progress: Progress, whole: set[bytes] | None = None) -> list[str]:
     """What is wrong with a backup, in sentences: every piece is read and compared with what it must hold. Pieces in `whole`
     were found so by an earlier check, and are not read again."""
@@ -138,13 +152,20 @@ def restore(shelf: Shelf, seal: Seal, manifest: Manifest, home: Path, key_of: Ca
     Raises Damaged, StoreUnavailable; what was written until then is of no use."""
     for part in manifest.parts:
         target = home / _safe(part.name)
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _ensure_private(target.parent)
         pieces = Pieces(shelf, seal, manifest.id, part)
         if part.kind == "file" or not part.size:
             _write(target, pieces, part)
         else:
             _rebuild(target, pieces, part, key_of(part.name), progress)
         progress(part.name, part.size, part.size)
+
+
+def _ensure_private(folder: Path) -> None:
+    """Each folder on the way: `parents=True` alone would give the upper ones the usual mode."""
+    if not folder.parent.exists():
+        _ensure_private(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _rebuild(target: Path, pieces: Pieces, part: Part, key: bytes, progress: Progress) -> None:
