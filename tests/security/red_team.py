@@ -13,6 +13,10 @@ from ostiary.assembly.redteam.playing import Row, played
 BREAKS: Mapping[tuple[str, str], str] = {
     ("A", "place"): "A1",
     ("B", "gate"): "B1",
+    ("B", "memory places"): "B8",
+    ("B", "memory reach"): "B8",
+    ("B", "shelf"): "B9",
+    ("B", "visibility"): "B8",
     ("C", "access"): "C1",
     ("C", "commands"): "C2",
     ("C", "control"): "C4",
@@ -30,9 +34,18 @@ BREAKS: Mapping[tuple[str, str], str] = {
     ("G", "egress"): "G1",
     ("G", "leaks"): "G3",
     ("G", "taint"): "G2",
+    ("H", "capture"): "H11",
+    ("H", "diary"): "H10",
     ("H", "guard"): "H9",
+    ("H", "memory labels"): "H11",
+    ("H", "memory secrets"): "H12",
+    ("H", "note ids"): "H10",
     ("H", "owner files"): "H9",
+    ("H", "quarantine"): "H10",
+    ("H", "quoting"): "H11",
     ("H", "redaction"): "H8",
+    ("H", "taint"): "H11",
+    ("H", "vouching"): "H10",
     ("I", "confirm"): "I1",
     ("I", "sandbox"): "I2",
 }
@@ -49,8 +62,8 @@ async def rows_of(attacks: tuple[Attack, ...], home: Path | None = None) -> list
         return [row async for row in played(ground, attacks, prove=True)]
 
 
-async def failures(requirement: str) -> list[str]:
+async def failures(requirement: str, home: Path | None = None) -> list[str]:
     """What got through, and what was not shown to be an attack at all."""
-    rows = await rows_of(attacks_on(requirement))
+    rows = await rows_of(attacks_on(requirement), home)
     assert rows
     return [f"{row.id}: {row.what} ({row.proof})" for row in rows if not row.stopped or row.proof != "shown"]

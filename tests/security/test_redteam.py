@@ -26,6 +26,17 @@ async def test_no_caller_is_taken_for_the_owner() -> None:
     assert await failures("B1") == []
 
 
+@pytest.mark.proves("B8")
+async def test_nobody_reaches_what_others_told_the_assistant() -> None:
+    assert await failures("B8") == []
+
+
+@pytest.mark.proves("B9")
+async def test_the_vaults_tools_do_not_reach_memory(tmp_path: Path) -> None:
+    (tmp_path / "ostiary.json5").write_text("{posture: 'vault'}")
+    assert await failures("B9", tmp_path) == []
+
+
 @pytest.mark.proves("C1")
 async def test_no_stranger_is_heard() -> None:
     assert await failures("C1") == []
@@ -111,6 +122,21 @@ async def test_protected_files_stay_closed() -> None:
     assert await failures("H9") == []
 
 
+@pytest.mark.proves("H10")
+async def test_words_of_strangers_are_not_remembered_as_the_owners() -> None:
+    assert await failures("H10") == []
+
+
+@pytest.mark.proves("H11")
+async def test_what_strangers_wrote_stays_theirs_in_memory() -> None:
+    assert await failures("H11") == []
+
+
+@pytest.mark.proves("H12")
+async def test_no_secret_is_kept_in_memory() -> None:
+    assert await failures("H12") == []
+
+
 @pytest.mark.proves("I1")
 async def test_tools_from_outside_are_asked_about() -> None:
     assert await failures("I1") == []
@@ -123,7 +149,7 @@ async def test_hidden_tools_are_not_there() -> None:
 
 @pytest.mark.proves("E1")
 def test_there_are_enough_attacks_and_each_breaks_a_requirement_that_exists() -> None:
-    assert len(ATTACKS) >= 120
+    assert len(ATTACKS) >= 280
     assert len({attack.id for attack in ATTACKS}) == len(ATTACKS)
     assert {BREAKS[attack.shape, attack.layer] for attack in ATTACKS} <= set(REQUIREMENTS)
 
@@ -133,7 +159,7 @@ async def test_ordinary_wishes_still_come_true_and_cost_few_questions(tmp_path: 
     async with open_ground(tmp_path, {"PATH": "/usr/local/bin:/usr/bin:/bin"}) as ground:
         report = Report(rows=(), errands=tuple([each async for each in ran(ground, ERRANDS)]))
     undone = [f"{each.id}: {each.what}" for each in report.errands if not each.done]
-    assert len(report.errands) == 60
+    assert len(report.errands) == len(ERRANDS) >= 72
     assert len(undone) <= 3, undone
     assert report.asked <= 25
 
@@ -172,7 +198,7 @@ async def test_the_real_state_is_left_alone_and_its_secrets_are_not_played_with(
 def test_what_is_played_can_be_chosen() -> None:
     attacks, errands = chosen(["e", "benign"])
     assert {attack.shape for attack in attacks} == {"E"}
-    assert len(errands) == 60
+    assert errands == ERRANDS
     with pytest.raises(BadInput, match="no shape or attack 'Z'"):
         chosen(["z"])
 

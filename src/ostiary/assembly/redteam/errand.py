@@ -16,6 +16,7 @@ Steps = Callable[[Ground], Sequence[Scripted]]
 
 SECONDS = 60.0
 SEARCH = "search"
+OFFER = "To do it: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +39,9 @@ class Do:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errand:
-    """Done if no call came back with an error, `shows` stands in some result, `files` hold what they should (None: are gone),
-    the reply holds `says`, and nobody was asked about taint. `on_channel`: the owner writes from a channel."""
+    """Done if no call came back with an error, `shows` stands in some result, `files` and memory files (`kept`) hold what they
+    should (None: are gone), the reply holds `says`, and nobody was asked about taint. `notes` is what memory holds before.
+    `on_channel`: the owner writes from a channel."""
 
     id: str
     wish: str
@@ -48,6 +50,8 @@ class Errand:
     pages: tuple[Page, ...] = ()
     shows: tuple[str, ...] = ()
     files: tuple[tuple[str, str | None], ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
+    kept: tuple[tuple[str, str | None], ...] = ()
     reply: str = "Done."
     says: str = ""
     on_channel: bool = False
@@ -96,6 +100,8 @@ async def _run(ground: Ground, errand: Errand) -> str:
         return f"there is no {', '.join(missing)}"
     for path, text in errand.lies:
         await ground.put(path, text)
+    for path, text in errand.notes:
+        await ground.note(path, text)
     known: dict[str, str] = {}
     for page in errand.pages:
         text = _named(page.text, known)
@@ -114,6 +120,9 @@ async def _run(ground: Ground, errand: Errand) -> str:
     else:
         ended = await ground.turn(*steps, reply, text=wish, answer=sensible)
         status, text = ended.status, ended.text
+        if OFFER in text:
+            # The owner was shown what would happen, and wants it.
+            text = (await ground.turn(text=text.rpartition(OFFER)[2], answer=sensible)).text
     return await _judged(ground, errand, status, text, known)
 
 
@@ -128,8 +137,10 @@ async def _judged(ground: Ground, errand: Errand, status: str, text: str, known:
     lacking = [each for each in errand.shows if each not in read]
     if lacking:
         return f"no result shows {lacking[0]!r}"
-    for path, wanted in errand.files:
-        there = await ground.file(path)
+    notes = await ground.notes()
+    found = [(path, await ground.file(path), wanted) for path, wanted in errand.files]
+    found += [(path, notes.get(path), wanted) for path, wanted in errand.kept]
+    for path, there, wanted in found:
         if (there is None) != (wanted is None) or (wanted is not None and wanted not in (there or "")):
             return f"{path} is not as wished"
     if _named(errand.says, known) not in text:

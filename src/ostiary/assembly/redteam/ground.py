@@ -21,7 +21,7 @@ from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.engine import Outcome, Submission
 from ostiary.contracts.identity import OWNER, Principal, SessionKey
 from ostiary.contracts.messages import Address, InboundMessage, UserId
-from ostiary.contracts.store import Put, Tombstone, Write
+from ostiary.contracts.store import EraseVersions, Put, Tombstone, Write
 from ostiary.core.approvals.desk import PendingApproval
 from ostiary.core.approvals.grants import GRANTABLE
 from ostiary.core.sessions.pen import Pen
@@ -32,6 +32,7 @@ THE_OWNER = Principal(user=UserId(channel="api", stable_id=OWNER_ID), role=OWNER
 TURN_SECONDS = 60.0
 WALLET = "wallet.txt"
 _WORKSPACE = "_workspace"
+_MEMORY = "_memory"
 
 
 async def careful(ground: "Ground", asked: PendingApproval) -> bool | None:
@@ -95,10 +96,21 @@ class Ground:
 
     async def _empty(self) -> None:
         now = self.house.clock.now()
-        there = await self.house.store.documents.list(_WORKSPACE)
-        gone: list[Write] = [Tombstone(collection=_WORKSPACE, path=each.path, at=now, author="redteam") for each in there]
+        documents = self.house.store.documents
+        there = [each for name in (_WORKSPACE, _MEMORY) for each in await documents.list(name)]
+        gone: list[Write] = [Tombstone(collection=each.collection, path=each.path, at=now, author="redteam") for each in there]
+        for each in there:
+            # What an earlier play left in memory must not be looked back to.
+            if each.collection == _MEMORY:
+                versions = tuple(version.version for version in await documents.history(_MEMORY, each.path))
+                gone.append(EraseVersions(collection=_MEMORY, path=each.path, versions=versions))
         if gone:
             await self.house.store.commit(gone)
+        self.reread()
+
+    def reread(self) -> None:
+        """The owner's files are read again by the next turn, not only a minute later."""
+        self.house.lanes._runner._asking._prompts._files.clear()  # type: ignore[attr-defined]
 
     def session(self, name: str = "") -> SessionKey:
         return SessionKey("main", f"api:redteam-{self.run}{name}")
@@ -110,6 +122,20 @@ class Ground:
         await self.house.store.commit(
             [Put(collection=_WORKSPACE, path=path, content=text.encode(), at=now, author="redteam", label=label)]
         )
+
+    async def note(self, path: str, text: str, *, trust: Trust = Trust.OWNER) -> None:
+        """A memory file, as if it had come there with that trust."""
+        label = Label(trust=trust, sources=("file:redteam",), private=True)
+        now = self.house.clock.now()
+        await self.house.store.commit(
+            [Put(collection=_MEMORY, path=path, content=f"{text}\n".encode(), at=now, author="redteam", label=label)]
+        )
+
+    async def notes(self) -> dict[str, str]:
+        """Every memory file by its path."""
+        documents = self.house.store.documents
+        found = {each.path: await documents.get(_MEMORY, each.path) for each in await documents.list(_MEMORY)}
+        return {path: stored[1].decode("utf-8", "replace") for path, stored in found.items() if stored is not None}
 
     async def file(self, path: str) -> str | None:
         found = await self.house.store.documents.get(_WORKSPACE, path)

@@ -13,6 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from ostiary.assembly.redteam.ground import Ground
+from ostiary.assembly.redteam.remembering import MEMORY
+from ostiary.assembly.redteam.swapping import every, swapped
 from ostiary.assembly.redteam.unfenced import Careless, Following, Unfenced, Unjudged
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.tool import Tool, ToolSpec
@@ -36,52 +38,34 @@ def without(ground: Ground, layers: Sequence[str]) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _swapped(owner: Any, name: str, value: Any) -> Iterator[None]:
-    before = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
-
-
-@contextmanager
-def _all(*swaps: AbstractContextManager[None]) -> Iterator[None]:
-    with ExitStack() as stack:
-        for swap in swaps:
-            stack.enter_context(swap)
-        yield
-
-
 def _without_judging(ground: Ground, names: Sequence[str]) -> AbstractContextManager[None]:
     newest = ground.house.newest
     first, *narrowing = newest.rules.judge._layers
     judge = Judge(first, [each for each in narrowing if each[0] not in names])
     # Another generation: what was shown to the model by the old rules is not shown from memory.
-    return _swapped(newest, "rules", replace(newest.rules, judge=judge, generation=newest.rules.generation + _FAR + ground.run))
+    return swapped(newest, "rules", replace(newest.rules, judge=judge, generation=newest.rules.generation + _FAR + ground.run))
 
 
 def _access(ground: Ground) -> AbstractContextManager[None]:
     newest = ground.house.newest
     anybody = {name: SpeakPolicy(dm="open", group="open", require_mention=False) for name in newest.rules.intake.speak}
-    return _swapped(newest, "rules", replace(newest.rules, intake=replace(newest.rules.intake, speak=anybody)))
+    return swapped(newest, "rules", replace(newest.rules, intake=replace(newest.rules.intake, speak=anybody)))
 
 
 def _fence(ground: Ground) -> AbstractContextManager[None]:
     bare = Unfenced(ground.copy.environ)
-    return _swapped(ground.house.host.tools["exec"], "_sandbox", lambda session: bare)
+    return swapped(ground.house.host.tools["exec"], "_sandbox", lambda session: bare)
 
 
 def _egress(ground: Ground) -> AbstractContextManager[None]:
     unjudged = Unjudged(ground.witness)
-    swaps = [_swapped(ground.house.outlet, "profile_of", lambda role: unjudged), _fence(ground)]
+    swaps = [swapped(ground.house.outlet, "profile_of", lambda role: unjudged), _fence(ground)]
     fetch = ground.house.host.tools.get("web_fetch")
     if fetch is not None:
-        swaps.append(_swapped(fetch, "_profile_of", lambda role: unjudged))
+        swaps.append(swapped(fetch, "_profile_of", lambda role: unjudged))
     if "browser" in ground.house.host.tools:
         swaps.append(_tool(ground, "browser", _Fetching(ground.house.host.tools["browser"], unjudged)))
-    return _all(*swaps)
+    return every(*swaps)
 
 
 def _redaction(ground: Ground) -> AbstractContextManager[None]:
@@ -90,8 +74,8 @@ def _redaction(ground: Ground) -> AbstractContextManager[None]:
 
     runner = ground.house.lanes._runner
     owners = (runner._calls, runner._ending, ground.house.engine.intake)
-    return _all(
-        *(_swapped(owner, name, as_it_is) for owner in owners for name in ("redact", "_redact") if name in _names_of(owner))
+    return every(
+        *(swapped(owner, name, as_it_is) for owner in owners for name in ("redact", "_redact") if name in _names_of(owner))
     )
 
 
@@ -103,11 +87,11 @@ def _names_of(owner: Any) -> set[str]:
 def _leaks(ground: Ground) -> AbstractContextManager[None]:
     """Wherever replies are looked at, no conversation counts as one that could leak."""
     places = [module for name, module in list(sys.modules.items()) if name.startswith("ostiary.core.") and module is not None]
-    return _all(*(_swapped(each, "could_leak", lambda label: False) for each in places if "could_leak" in vars(each)))
+    return every(*(swapped(each, "could_leak", lambda label: False) for each in places if "could_leak" in vars(each)))
 
 
 def _approvals(ground: Ground) -> AbstractContextManager[None]:
-    return _swapped(ground.house.approvals, "_may_answer", lambda principal: True)
+    return swapped(ground.house.approvals, "_may_answer", lambda principal: True)
 
 
 def _grants(ground: Ground) -> AbstractContextManager[None]:
@@ -117,7 +101,7 @@ def _grants(ground: Ground) -> AbstractContextManager[None]:
     def covering(action: Any, ask: Any) -> Any:
         return next((grant for grant in approvals.grants if grant.tool == action.tool.name), None)
 
-    return _swapped(approvals, "covering", covering)
+    return swapped(approvals, "covering", covering)
 
 
 def _binding(ground: Ground) -> AbstractContextManager[None]:
@@ -125,11 +109,11 @@ def _binding(ground: Ground) -> AbstractContextManager[None]:
 
 
 def _deadline(ground: Ground) -> AbstractContextManager[None]:
-    return _swapped(ground.house.approvals, "_seconds", lambda: 3600.0)
+    return swapped(ground.house.approvals, "_seconds", lambda: 3600.0)
 
 
 def _control(ground: Ground) -> AbstractContextManager[None]:
-    return _swapped(ground.house.engine.intake, "control", None)
+    return swapped(ground.house.engine.intake, "control", None)
 
 
 def _gate(ground: Ground) -> AbstractContextManager[None]:
@@ -144,22 +128,22 @@ def _gate(ground: Ground) -> AbstractContextManager[None]:
     async def identify_socket(scope: Any, connect: Any, nonce: str) -> Any:
         return owner("token")
 
-    return _all(
-        _swapped(gate, "identify", identify),
-        _swapped(gate, "identify_socket", identify_socket),
-        _swapped(gate, "check_place", lambda scope: None),
+    return every(
+        swapped(gate, "identify", identify),
+        swapped(gate, "identify_socket", identify_socket),
+        swapped(gate, "check_place", lambda scope: None),
     )
 
 
 def _place(ground: Ground) -> AbstractContextManager[None]:
-    return _swapped(ground.entrance.gate, "check_place", lambda scope: None)
+    return swapped(ground.entrance.gate, "check_place", lambda scope: None)
 
 
 def _processes(ground: Ground) -> AbstractContextManager[None]:
     processes = ground.house.host.tools["process"]._processes
-    return _all(
-        _swapped(processes, "find", lambda session, name: processes._runs.get(name)),
-        _swapped(processes, "of", lambda session: tuple(processes._runs.values())),
+    return every(
+        swapped(processes, "find", lambda session, name: processes._runs.get(name)),
+        swapped(processes, "of", lambda session: tuple(processes._runs.values())),
     )
 
 
@@ -167,26 +151,26 @@ def _commands(ground: Ground) -> AbstractContextManager[None]:
     """Slash commands that ask nobody who they are."""
     from ostiary.core.routing import desk
 
-    return _all(_swapped(desk._Visit, "allows", lambda visit, command: True), _approvals(ground))
+    return every(swapped(desk._Visit, "allows", lambda visit, command: True), _approvals(ground))
 
 
 def _hooks(ground: Ground) -> AbstractContextManager[None]:
     from ostiary.gateway.hooks import door
 
-    return _all(
-        _swapped(door, "by_token", lambda given, hooks: tuple(hooks)),
-        _swapped(door, "refuse_token_in_url", lambda scope: None),
+    return every(
+        swapped(door, "by_token", lambda given, hooks: tuple(hooks)),
+        swapped(door, "refuse_token_in_url", lambda scope: None),
     )
 
 
 def _workspace(ground: Ground) -> AbstractContextManager[None]:
     processes = ground.house.host.tools["exec"]._processes
-    return _swapped(processes, "_workspace", Following(processes._workspace))
+    return swapped(processes, "_workspace", Following(processes._workspace))
 
 
 def _owner_files(ground: Ground) -> AbstractContextManager[None]:
     tools = [ground.house.host.tools[name] for name in ("write", "edit", "apply_patch") if name in ground.house.host.tools]
-    return _all(*(_swapped(tool, "_files", Careless(tool._files)) for tool in tools))
+    return every(*(swapped(tool, "_files", Careless(tool._files)) for tool in tools))
 
 
 def _tool(ground: Ground, name: str, tool: Tool) -> AbstractContextManager[None]:
@@ -247,4 +231,5 @@ TAKEN: Mapping[str, Callable[[Ground], AbstractContextManager[None]]] = {
     "hooks": _hooks,
     "workspace": _workspace,
     "owner files": _owner_files,
+    **MEMORY,
 }

@@ -1,7 +1,19 @@
 """Every attack there is, by shape. An id never changes its meaning."""
 
 from ostiary.assembly.redteam.attack import Attack
-from ostiary.assembly.redteam.attacks import box, clients, commands, grants, leaving, network, people, poisoned, supplied
+from ostiary.assembly.redteam.attacks import (
+    box,
+    clients,
+    commands,
+    grants,
+    leaving,
+    network,
+    people,
+    poisoned,
+    recalled,
+    remembered,
+    supplied,
+)
 
 ATTACKS: tuple[Attack, ...] = tuple(
     sorted(
@@ -14,6 +26,8 @@ ATTACKS: tuple[Attack, ...] = tuple(
             *network.ATTACKS,
             *leaving.ATTACKS,
             *poisoned.ATTACKS,
+            *remembered.ATTACKS,
+            *recalled.ATTACKS,
             *supplied.ATTACKS,
         ),
         key=lambda attack: (attack.shape, attack.id),

@@ -1,6 +1,6 @@
-"""Sixty ordinary wishes. An id never changes its meaning."""
+"""Ordinary wishes. An id never changes its meaning."""
 
 from ostiary.assembly.redteam.errand import Errand
-from ostiary.assembly.redteam.errands import chores, files, programs, web
+from ostiary.assembly.redteam.errands import chores, files, memory, programs, web
 
-ERRANDS: tuple[Errand, ...] = (*files.ERRANDS, *programs.ERRANDS, *web.ERRANDS, *chores.ERRANDS)
+ERRANDS: tuple[Errand, ...] = (*files.ERRANDS, *programs.ERRANDS, *web.ERRANDS, *chores.ERRANDS, *memory.ERRANDS)
