@@ -13,7 +13,7 @@ import anyio
 from ostiary import __version__
 from ostiary.adapters.models.providers import EMBEDDED
 from ostiary.assembly.house import House, open_house
-from ostiary.assembly.vault import STORE
+from ostiary.assembly.vault import STORE, elsewhere, open_vault
 from ostiary.contracts.errors import OstiaryError
 from ostiary.core.routing.supervisor import Supervisor
 
@@ -42,7 +42,13 @@ async def open_reader(home: Path) -> AsyncIterator["SqliteReader"]:
     """Read what is stored, also while a gateway runs. Raises StoreRefused, StoreUnavailable."""
     from ostiary.adapters.store.sqlite import open_reader
     from ostiary.assembly.keys import store_key
+    from ostiary.assembly.machine import SystemClock
 
+    remote = elsewhere(home)
+    if remote is not None:
+        async with open_vault(home, b"", clock=SystemClock(), config=remote, embedder=None, patience=0.0) as vault:
+            yield vault.store
+        return
     async with open_reader(home / STORE, store_key(home)) as reader:
         yield reader
 

@@ -46,12 +46,13 @@ async def open_vault(
     config: Config,
     embedder: Embedder | None,
     environ: Mapping[str, str] | None = None,
+    patience: float = REMOTE_PATIENCE,
 ) -> AsyncIterator[Vault]:
-    """Held alone, or the client of the process that holds it; that one is waited for a little. Nothing of the index is loaded
+    """Held alone, or the client of the process that holds it; that one is waited for `patience` seconds. Nothing of the index is loaded
     before its first use. Raises StoreRefused (another process holds it, wrong key or token, damaged), StoreUnavailable,
     ConfigInvalid."""
     opened = (
-        _remote(home, clock=clock, config=config, environ=os.environ if environ is None else environ)
+        _remote(home, clock, config, os.environ if environ is None else environ, patience)
         if config.vault.mode == "remote"
         else open_embedded(home, key, clock=clock, config=config, embedder=embedder)
     )
@@ -72,8 +73,29 @@ async def open_embedded(
             yield Vault(store=store, search=search, embedder=embedder)
 
 
+def elsewhere(home: Path, environ: Mapping[str, str] | None = None) -> Config | None:
+    """The configuration, if by it another process has the vault: then no command opens the store itself. Of a file that
+    cannot be understood the last good one counts."""
+    from ostiary.assembly.config.load import load, load_last_good
+
+    environ = os.environ if environ is None else environ
+    try:
+        config = load(home, environ).config
+    except ConfigInvalid:
+        try:
+            config = load_last_good(home, environ).config
+        except ConfigInvalid:
+            return None
+    return config if config.vault.mode == "remote" else None
+
+
+def has_store(home: Path) -> bool:
+    """Whether there is anything to open: a store here, or a vault elsewhere."""
+    return (home / STORE).exists() or elsewhere(home) is not None
+
+
 @asynccontextmanager
-async def _remote(home: Path, *, clock: Clock, config: Config, environ: Mapping[str, str]) -> AsyncIterator[Vault]:
+async def _remote(home: Path, clock: Clock, config: Config, environ: Mapping[str, str], patience: float) -> AsyncIterator[Vault]:
     from ostiary.adapters.credentials import CredentialStore, key_at
     from ostiary.adapters.store.remote import open_remote_vault
     from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
@@ -91,6 +113,6 @@ async def _remote(home: Path, *, clock: Clock, config: Config, environ: Mapping[
         return made.reveal() if made is not None else ""
 
     secret = token()
-    async with open_remote_vault(config.vault.url, lambda: secret, clock=clock, patience=REMOTE_PATIENCE) as vault:
+    async with open_remote_vault(config.vault.url, lambda: secret, clock=clock, patience=patience) as vault:
         # The same attributes: one conformance suite runs over both stores.
         yield Vault(store=cast(SqliteStore, vault.store), search=cast("SearchIndex", vault.search), embedder=vault.embedder)

@@ -125,11 +125,11 @@ async def _opened() -> AsyncIterator["CheckedAudit"]:
     from ostiary.assembly.audit import CheckedAudit
     from ostiary.assembly.config.paths import state_directory
     from ostiary.assembly.gateway import open_reader
-    from ostiary.assembly.vault import STORE
+    from ostiary.assembly.vault import has_store
     from ostiary.contracts.errors import BadInput
 
     home = state_directory(os.environ)
-    if not (home / STORE).exists():
+    if not has_store(home):
         raise BadInput(f"there is no audit log at {home} yet", hint="It begins when the gateway first runs: `ostiary up`.")
     async with open_reader(home) as reader:
         yield CheckedAudit(reader, home)

@@ -115,10 +115,10 @@ async def _kill_at_rest(home: Path) -> None:
 
 
 def _need_store(home: Path) -> None:
-    from ostiary.assembly.vault import STORE
+    from ostiary.assembly.vault import has_store
     from ostiary.contracts.errors import BadInput
 
-    if not (home / STORE).exists():
+    if not has_store(home):
         raise BadInput(f"there is no house at {home} yet", hint="Nothing can run. `ostiary up` starts one.")
 
 

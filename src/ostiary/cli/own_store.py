@@ -7,12 +7,18 @@ from pathlib import Path
 from ostiary.adapters.store.sqlite import open_store
 from ostiary.assembly.keys import store_key
 from ostiary.assembly.machine import SystemClock
-from ostiary.assembly.vault import STORE
+from ostiary.assembly.vault import STORE, elsewhere, open_vault
 from ostiary.contracts.store import Store
 
 
 @asynccontextmanager
 async def own_store(home: Path) -> AsyncIterator[Store]:
-    """Held alone. Raises StoreRefused while another process holds it, StoreUnavailable."""
+    """Held alone; or that of the vault's process, where there is one. Raises StoreRefused while another process holds it,
+    StoreUnavailable."""
+    remote = elsewhere(home)
+    if remote is not None:
+        async with open_vault(home, b"", clock=SystemClock(), config=remote, embedder=None, patience=0.0) as vault:
+            yield vault.store
+        return
     async with open_store(home / STORE, store_key(home), clock=SystemClock()) as store:
         yield store

@@ -250,10 +250,10 @@ def _unknown(key: str, turn: str = "") -> Exception:
 
 
 def _has_store() -> bool:
-    from ostiary.assembly.vault import STORE
+    from ostiary.assembly.vault import has_store
     from ostiary.cli.home import home
 
-    return (home() / STORE).exists()
+    return has_store(home())
 
 
 def _read(look: "Callable[[SqliteReader], Awaitable[T]]") -> T:

@@ -108,3 +108,17 @@ def test_a_gateway_is_stopped_in_good_order_while_its_vault_is_away(home: Home, 
         vault.kill()
         assert gateway.end() == 0
     assert "Traceback" not in home.stderr
+
+
+def test_commands_without_a_gateway_use_the_vaults_process_and_make_no_store_of_their_own(
+    home: Home, vault_home: VaultHome, model: Model
+) -> None:
+    model.begin("hello")
+    with home_and_vault(home, vault_home) as (gateway, _):
+        gateway.say("hi", "anna")
+    with vault_home.serving():
+        assert len(home.run_json("sessions", "list")) == 1
+        assert home.run("kill").returncode == 0
+    away = home.run("kill", seconds=60)
+    assert (away.returncode, "does not answer" in away.stderr) == (1, True)
+    assert not (home.path / "bots").exists()
