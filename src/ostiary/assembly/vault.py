@@ -48,9 +48,9 @@ async def open_vault(
     environ: Mapping[str, str] | None = None,
     patience: float = REMOTE_PATIENCE,
 ) -> AsyncIterator[Vault]:
-    """Held alone, or the client of the process that holds it; that one is waited for `patience` seconds. Nothing of the index is loaded
-    before its first use. Raises StoreRefused (another process holds it, wrong key or token, damaged), StoreUnavailable,
-    ConfigInvalid."""
+    """Held alone, or the client of the process that holds it; that one is waited for `patience` seconds. Nothing of the index
+    is loaded before its first use. Raises StoreRefused (another process holds it, wrong key or token, damaged),
+    StoreUnavailable, ConfigInvalid."""
     opened = (
         _remote(home, clock, config, os.environ if environ is None else environ, patience)
         if config.vault.mode == "remote"
