@@ -54,7 +54,7 @@ from ostiary.assembly.newest import (
 from ostiary.assembly.outlet import Outlet
 from ostiary.assembly.prompting import HousePrompts, is_private_place
 from ostiary.assembly.prompts import load_templates
-from ostiary.assembly.reaching import Bytes, HouseOutbox, Looking
+from ostiary.assembly.reaching import Bytes, HouseOutbox, Imagining, Looking
 from ostiary.assembly.recent import RecentSecrets
 from ostiary.assembly.rules import Rules, compile_rules
 from ostiary.assembly.vault import Vault, open_vault
@@ -366,7 +366,8 @@ def _build(
         fetch=Bytes(hands.outlet).fetch,
         max_bytes=config.tools.result_max_bytes,
     )
-    memory = house_memory(vault, newest, clock, guard=guard, sessions=sessions)
+    imagining = Imagining(NewestModel(newest), catalogue, lambda: newest.rules.default_agent)
+    memory = house_memory(vault, newest, clock, guard=guard, sessions=sessions, imagining=imagining)
     is_vault = config.posture == "vault"
     if config.memory.enabled and config.plugins.slots.get("memory") != "none":
         register_memory(host, memory=memory.hands, prefix=VAULT_TOOL if is_vault else "", max_bytes=config.tools.result_max_bytes)

@@ -9,12 +9,14 @@ from ostiary.assembly.config import memory as settings
 from ostiary.assembly.config.secret import resolve
 from ostiary.assembly.newest import Newest
 from ostiary.assembly.prompting import is_private_place
+from ostiary.assembly.reaching import Imagining
 from ostiary.assembly.vault import Vault
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.events import Recorded, Reset
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.search import Embedder
 from ostiary.core.memory.diary import Diary
+from ostiary.core.memory.expanding import Expanding
 from ostiary.core.memory.memory import Memory, make_memory
 from ostiary.core.memory.rules import MemoryRules
 from ostiary.core.policy.secrets import Guard
@@ -73,7 +75,7 @@ def memory_rules(memory: settings.Memory) -> MemoryRules:
     )
 
 
-def house_memory(vault: Vault, newest: Newest, clock: Clock, *, guard: Guard, sessions: Sessions) -> Memory:
+def house_memory(vault: Vault, newest: Newest, clock: Clock, *, guard: Guard, sessions: Sessions, imagining: Imagining) -> Memory:
     """As the newest configuration has it."""
 
     def config() -> settings.Memory:
@@ -82,10 +84,14 @@ def house_memory(vault: Vault, newest: Newest, clock: Clock, *, guard: Guard, se
     def wants_summary(session: SessionKey) -> bool:
         return config().enabled and config().session_summary and place_of(session.scope).source in ("main", "direct", "other")
 
+    def is_expanded() -> bool:
+        wish = config().search.expansion
+        return wish == "on" or (wish == "auto" and imagining.costs_nothing())
+
     return make_memory(
         store=vault.store,
         documents=vault.store.documents,
-        search=vault.search,
+        search=Expanding(vault.search, imagining.imagine, is_expanded),
         clock=clock,
         zone=lambda: newest.rules.zone,
         rules=lambda: memory_rules(config()),
