@@ -142,7 +142,9 @@ class LocalVault:
         return await self._vault.search.query(text, reach=Reach(collections=tuple(collections), include=(pattern,)), limit=limit)
 
     async def status(self) -> VaultStatus:
-        return VaultStatus(holder="this command", collections=await self.collections(), index=await self._vault.search.status())
+        settings = self._config.vault
+        holder = f"the vault at {settings.url}" if settings.mode == "remote" else "this command"
+        return VaultStatus(holder=holder, collections=await self.collections(), index=await self._vault.search.status())
 
     async def recall(self, text: str, *, agent: str, limit: int, sessions: bool) -> Found:
         from ostiary.core.memory.recall import Recall

@@ -19,7 +19,7 @@ SRC = str(Path(__file__).parents[3] / "src")
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     home.mkdir()
-    (home / "config.json5").write_text('{memory: {search: {embedder: "none"}}}')
+    (home / "ostiary.json5").write_text('{memory: {search: {embedder: "none"}}}')
     monkeypatch.setenv("OSTIARY_HOME", str(home))
     return home
 

@@ -17,7 +17,7 @@ from ostiary.contracts.errors import BadInput, Conflict
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "home"
     home.mkdir()
-    (home / "config.json5").write_text('{memory: {search: {embedder: "none"}}}')
+    (home / "ostiary.json5").write_text('{memory: {search: {embedder: "none"}}}')
     monkeypatch.setenv("OSTIARY_HOME", str(home))
     monkeypatch.delenv("VISUAL", raising=False)
     return home

@@ -27,7 +27,7 @@ TOKEN = "a-token-that-is-long-enough-0123456789"
 
 @asynccontextmanager
 async def own_store(home: Path) -> AsyncIterator[Access]:
-    (home / "config.json5").write_text('{memory: {search: {embedder: "none"}}}')
+    (home / "ostiary.json5").write_text('{memory: {search: {embedder: "none"}}}')
     async with open_local(home) as access:
         yield access
 
