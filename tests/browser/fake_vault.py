@@ -145,7 +145,7 @@ class FakeVault:
         place = Address(channel="webchat", account="default", chat=str(MAIN))
         inputs = (TurnInput(item=1, sender=OWNER.user, at=at, parts=(Text(text=said, label=OWN),)),)
         parts = (Text(text=answered, label=OWN),)
-        record = SessionRecord(key=MAIN, created_at=at, updated_at=at, title="A week in Ljubljana", last_seq=2)
+        record = SessionRecord(key=MAIN, created_at=at, updated_at=at, title="Planning the trip to Vienna", last_seq=2)
         return [
             Append(session=MAIN, turn=turn, at=at, event=TurnStarted(inputs=inputs, principal=OWNER, reply_to=place)),
             Append(

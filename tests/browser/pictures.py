@@ -19,6 +19,9 @@ DESK = {
     "code": f"chat/{CLOCK}",
     "timeline": f"sessions/{MAIN}",
     "sessions": "sessions",
+    "vault": "vault/_workspace/plans|winter.md",
+    "vault-search": "vault/?/where does the quince tree stand",
+    "memory": "memory/unconfirmed",
     "rules": "rules",
     "control": "control",
     "audit": "audit",
@@ -30,7 +33,13 @@ DESK = {
     "health": "health",
 }
 ACTING = "agent:main:webchat:direct:poem"
-HAND = {"chat": f"chat/{MAIN}", "timeline": f"sessions/{MAIN}", "usage": "usage"}
+HAND = {
+    "chat": f"chat/{MAIN}",
+    "timeline": f"sessions/{MAIN}",
+    "usage": "usage",
+    "vault": DESK["vault"],
+    "memory": "memory/unconfirmed",
+}
 
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -64,8 +73,8 @@ async def _shoot(browser: Browser, gateway: FakeGateway, places: dict[str, str],
     await page.goto(gateway.link())
     await page.wait_for_selector(".prose")
     for name, place in places.items():
-        await page.evaluate("hash => { location.hash = hash }", "/" + "/".join(quote(part, safe="") for part in place.split("/")))
-        await page.wait_for_selector(".prose, .card")
+        await page.evaluate("hash => { location.hash = hash }", _address(place))
+        await page.wait_for_selector(".prose, .card, .docs")
         if name == "rules":
             await page.get_by_label("Tool", exact=True).fill("exec")
             await page.get_by_label("Arguments").fill('{"command": "git push"}')
@@ -76,6 +85,11 @@ async def _shoot(browser: Browser, gateway: FakeGateway, places: dict[str, str],
         kind = "phone" if is_phone else scheme
         await page.screenshot(path=FOLDER / f"web-{name}-{kind}.png")
     await context.close()
+
+
+def _address(place: str) -> str:
+    """`|` stands for a slash within a part."""
+    return "/" + "/".join(quote(part.replace("|", "/"), safe="") for part in place.split("/"))
 
 
 async def _act(browser: Browser, gateway: FakeGateway, kind: str, options: dict[str, Any]) -> None:

@@ -332,6 +332,41 @@ async def test_the_owner_rules_the_real_house_from_its_pages(desk: Watched, mode
     await expect(desk.page.get_by_role("heading", name="The house is awake")).to_be_visible()
 
 
+async def test_a_file_of_the_assistant_is_opened_changed_and_restored_in_the_vault(desk: Watched, model: Model) -> None:
+    model.begin(uses("write", path="plan.md", content="# Plan\n\nLeave on Monday.\n"), "Written.")
+    await desk.say("Write down the plan")
+    await desk.answer("Written.")
+    await desk.show("vault")
+    await desk.page.locator(".collections").get_by_role("link", name="Workspace").click()
+    await desk.page.locator(".docs").get_by_role("link", name="plan.md").click()
+    await expect(desk.page.locator(".paper")).to_contain_text("Leave on Monday.")
+    await expect(desk.page.locator(".versions").get_by_role("link", name="the turn")).to_be_visible()
+    await desk.page.get_by_role("button", name="Edit").click()
+    await desk.page.get_by_label("Text of plan.md").fill("# Plan\n\nLeave on Tuesday.\n")
+    await desk.page.get_by_role("button", name="Save").click()
+    await expect(desk.page.locator(".compare")).to_contain_text("Tuesday")
+    await desk.page.locator(".versions li").last.get_by_role("button", name="Bring back").click()
+    await desk.page.get_by_role("dialog").get_by_role("button", name="Bring 1 document back").click()
+    await expect(desk.page.locator(".paper")).to_contain_text("Leave on Monday.")
+    await expect(desk.page.locator(".versions li")).to_have_count(3)
+
+
+async def test_what_is_told_is_remembered_with_its_source_and_found_again(desk: Watched, model: Model) -> None:
+    model.begin(uses("memory_write", text="The spare key hangs in the greenhouse."), "I keep that.")
+    await desk.say("Remember that the spare key hangs in the greenhouse.")
+    await desk.answer("I keep that.")
+    await desk.show("memory")
+    entry = desk.page.locator(".memory-entry", has_text="greenhouse")
+    await entry.get_by_role("button", name="Why?").click()
+    await expect(entry.locator("blockquote")).to_contain_text("Remember that the spare key")
+    await desk.page.get_by_label("Search memory").fill("where is the spare key")
+    await expect(desk.page.locator(".found").first).to_contain_text("greenhouse")
+    await desk.show("sessions")
+    await desk.page.get_by_label("Find a session").fill("spare key greenhouse")
+    await desk.page.get_by_label("Said in conversations").locator(".found a").first.click()
+    await expect(desk.page.locator(".turn-block.wanted")).to_be_visible()
+
+
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c63f8cfc0f01f00050001ff56c7"
     "2f0d0000000049454e44ae426082"

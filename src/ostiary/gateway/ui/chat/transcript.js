@@ -68,6 +68,8 @@ export const Transcript = ({ conversation, onBranch, onRetry, onEditAgain, onSug
     box.current.scrollTo({ top: box.current.scrollHeight, behavior: smooth && !matchMedia("(prefers-reduced-motion: reduce)").matches ? "smooth" : "instant" });
   };
   const onScroll = () => {
+    // As with sizes below: reported after the page has gone on.
+    if (!box.current) return;
     const { scrollTop, scrollHeight, clientHeight } = box.current;
     const isNear = scrollHeight - scrollTop - clientHeight < NEAR;
     // The report of our own scrolling comes late: a picture may have grown meanwhile. Only who goes up has left the bottom.

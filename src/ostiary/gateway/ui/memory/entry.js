@@ -36,7 +36,7 @@ const Why = ({ entry, agent }) => {
   return html`
     <button type="button" class="link small" aria-expanded=${Boolean(state)} onClick=${ask}>Why?</button>
     ${state && html`<div class="why"><${ErrorNote} error=${state.error} />
-      ${state.origin && html`<p class="muted small">${words ? "What was said in the turn that wrote it:" : entry.turn ? "The turn that wrote it holds no words any more." : "It was written by hand, in no conversation."} Version ${state.origin.entry.version} of ${entry.path}.</p>`}
+      ${state.origin && html`<p class="muted small">${words ? "What was said in the turn that wrote it" : entry.turn ? "The turn that wrote it holds no words any more" : "It was written by hand, in no conversation"} (version ${state.origin.entry.version} of ${entry.path})${words ? ":" : "."}</p>`}
       ${words && html`<blockquote><${Shown} text=${words} /></blockquote>`}</div>`}`;
 };
 

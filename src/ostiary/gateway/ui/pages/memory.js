@@ -97,7 +97,7 @@ export default function Memory({ parts }) {
   const again = () => setTurn((n) => n + 1);
   const place = PLACES.some(([id]) => id === parts[0]) ? parts[0] : "long";
   const about = PLACES.find(([id]) => id === place)[2];
-  const count = (id) => (id === "unconfirmed" ? listed.waiting : listed.files.filter((row) => row.place === id).length);
+  const count = (id) => ({ unconfirmed: listed.waiting, notes: listed.files.filter((row) => row.place === "notes").length })[id] ?? 0;
   const agents = house?.agents ?? [];
   const actions = html`
     <label class="filter"><${Icon} name="search" size=${15} /><input type="search" placeholder="Search memory" aria-label="Search memory" value=${query} onInput=${(e) => setQuery(e.target.value)} /></label>

@@ -88,7 +88,7 @@ export const FileView = ({ collection, path, more }) => {
   const isMarkdown = value.kind === "text" && /\.(md|markdown)$/i.test(path);
   return html`
     <section class="card paper" aria-label=${path}>
-      <header><div class="grow"><div class="row"><strong>Version ${value.document.version}</strong>${isOld && html`<${Badge} kind="warn">older<//><a href=${place(collection, path)}>newest: ${value.newest}</a>`}<small class="muted">${bytes(value.document.size)}</small></div>
+      <header><div class="grow"><div class="row"><h2>Version ${value.document.version}</h2>${isOld && html`<${Badge} kind="warn">older<//><a href=${place(collection, path)}>newest: ${value.newest}</a>`}<small class="muted">${bytes(value.document.size)}</small></div>
         <${Whose} row=${value.document} /></div>
         ${!isEditing && html`<${Actions} collection=${collection} found=${value} isMarkdown=${isMarkdown} isPlain=${isPlain} onPlain=${setPlain} isOld=${isOld} onEdit=${() => setEditing(true)} onRestore=${() => setWanted({ path, version: value.document.version })} />`}</header>
       ${isEditing ? html`<${Edit} collection=${collection} path=${path} text=${value.text} version=${value.newest} onClose=${() => setEditing(false)} />` : html`<${Content} found=${value} line=${line} isPlain=${isPlain} />`}

@@ -5,6 +5,7 @@ import { Icon } from "../icons.js";
 import { html, useLoad, useState } from "../lib.js";
 import { Dialog, ErrorNote, Spinner } from "../parts/basics.js";
 import { Shown } from "../questions/shown.js";
+import { Compare } from "./compare.js";
 import { done, nameOf } from "./state.js";
 
 const WORDS = { back: ["plus", "comes back"], changed: ["retry", "goes back"], deleted: ["trash", "goes away"] };
@@ -49,9 +50,10 @@ export const RestoreDialog = ({ collection, wanted = {}, onClose }) => {
     <${Dialog} title=${wanted.path ? `Bring back version ${wanted.version}?` : `Bring ${nameOf(collection)} back`} wide onClose=${onClose}>
       <form onSubmit=${run}>
         ${!isFixed && html`<label class="as-field">To how it was at <input type="datetime-local" class="field" value=${local(at)} max=${local(Date.now() / 1000)} onChange=${(e) => e.target.value && setAt(new Date(e.target.value).getTime() / 1000)} /></label>`}
-        <p class="muted small">Each document gets a new version${wanted.path ? "" : `, as it was on ${moment(at)}`}; nothing is lost, and it can be undone.</p>
+        <p class="muted small">${wanted.path ? "It gets a new version" : isFixed ? "Each document gets a new version" : `Each document gets a new version, as it was on ${moment(at)}`}; nothing is lost, and it can be undone.</p>
         <${ErrorNote} error=${problem ?? error} />
         ${loading && !value ? html`<${Spinner} />` : value && html`<${Changes} plan=${value} />`}
+        ${wanted.version && value?.count > 0 && html`<${Compare} collection=${collection} path=${wanted.path} before=${value.changes[0].now} after=${wanted.version} />`}
         <footer><button type="button" class="button" onClick=${onClose}>Cancel</button>
           <button type="submit" class="button primary" disabled=${isBusy || loading || !value?.count}>Bring ${value?.count ? plural(value.count, "document") : "it"} back</button></footer>
       </form>
