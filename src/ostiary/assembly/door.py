@@ -170,6 +170,7 @@ def _vault_desk(house: House) -> VaultDesk:
         clock=house.clock,
         diff=lambda old, new, path: unified(old, new, path, limit=VAULT_DIFF),
         memory=house.memory,
+        exec=house.exec,
         document_bytes=house.newest.live.current.config.vault.document_max_bytes,
         facts=lambda: {"version": __version__, "uptime": round(house.clock.monotonic() - began, 1), "process": "gateway"},
     )

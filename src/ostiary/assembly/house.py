@@ -6,6 +6,7 @@ import random
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -58,6 +59,7 @@ from ostiary.assembly.reaching import Bytes, HouseOutbox, Imagining, Looking
 from ostiary.assembly.recent import RecentSecrets
 from ostiary.assembly.rules import Rules, compile_rules
 from ostiary.assembly.vault import Vault, open_vault
+from ostiary.assembly.vault_exec import WorkspaceExec
 from ostiary.contracts.channel import Channel
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import OstiaryError, StoreUnavailable
@@ -123,6 +125,7 @@ class House:
     guard: Guard
     vault: Vault
     memory: Memory
+    exec: WorkspaceExec
 
     def token(self) -> str:
         """The bearer token as it was within the last second. Empty, which fits nobody, if it cannot be read."""
@@ -424,6 +427,7 @@ def _build(
         guard=guard,
         vault=vault,
         memory=memory,
+        exec=replace(hands.exec, may_run=lambda: control.may_begin),
     )
 
 

@@ -377,7 +377,10 @@ class Snapshot:
 
 
 class Store(Protocol):
-    """One bot's durable state. Raises StoreError; after StoreUnavailable nothing of the unit was written."""
+    """One bot's durable state. Raises StoreError; after StoreUnavailable nothing of the unit was written.
+
+    One exception: a store in another process that went away in the middle of a commit and stayed away. Whether that unit was
+    written is seen by reading again; it is never written twice."""
 
     async def commit(
         self, writes: Sequence[Write], *, fence: Lease | None = None, expect: Mapping[str, int] | None = None

@@ -1,14 +1,16 @@
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 
 from ostiary.adapters.store.sqlite import SqliteStore, open_store
 from ostiary.adapters.tools.diffs import unified
 from ostiary.adapters.workspace import DocumentWorkspace
-from ostiary.assembly.machine import SortableIds
+from ostiary.assembly.machine import SortableIds, SystemClock
 from ostiary.assembly.vault_exec import WorkspaceExec
-from ostiary.contracts.errors import BadInput, NotAllowed, SandboxUnavailable
+from ostiary.contracts.errors import BadInput, Busy, NotAllowed, SandboxUnavailable
 from ostiary.contracts.identity import EXTERNAL, OWNER, Principal
 from ostiary.contracts.messages import UserId
 from ostiary.contracts.sandbox import Command, Exit, SandboxProfile
@@ -87,3 +89,20 @@ async def test_others_and_other_collections_are_refused(store: SqliteStore, tmp_
     with pytest.raises(BadInput):
         await runs.run("_memory", "ls", seconds=5, network=False, by=ANNA)
     assert sandbox.runs == []
+
+
+async def test_a_stopped_house_runs_no_command_and_stops_the_one_that_runs(store: SqliteStore, tmp_path: Path) -> None:
+    may_run = True
+
+    class Endless:
+        async def run(self, command: Command, profile: SandboxProfile) -> Exit:
+            nonlocal may_run
+            may_run = False
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    made = replace(make(store, tmp_path, RecordingSandbox()), may_run=lambda: may_run, clock=SystemClock())
+    with pytest.raises(Busy, match="was stopped"):
+        await replace(made, sandbox=lambda session: Endless()).run("_workspace", "x", seconds=5, network=False, by=ANNA)  # type: ignore[arg-type, return-value]
+    with pytest.raises(Busy, match="is stopped"):
+        await made.run("_workspace", "x", seconds=5, network=False, by=ANNA)
