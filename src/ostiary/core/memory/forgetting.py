@@ -5,6 +5,7 @@ What stays is told: that something was forgotten, its digest, and when the last 
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import anyio.to_thread
@@ -23,6 +24,8 @@ from ostiary.contracts.store import (
     ErasePayload,
     EraseVersions,
     Put,
+    SaveSession,
+    SessionRecord,
     Store,
     Tombstone,
     Write,
@@ -60,7 +63,7 @@ class Loss:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgetting:
     """What would be erased. `left` names, with the reason, what holds the text and stays. `replies` are kept answers to
-    commands, `prompts` digests of kept prompts."""
+    commands, `prompts` digests of kept prompts, `titled` conversations whose title may be words of an erased turn."""
 
     digest: str
     losses: tuple[Loss, ...]
@@ -68,6 +71,7 @@ class Forgetting:
     left: tuple[str, ...]
     replies: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
+    titled: tuple[SessionRecord, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -136,6 +140,7 @@ class Forgetter:
             left=found.left,
             replies=await self._replies(wanted),
             prompts=await self._prompts(wanted),
+            titled=await self._titled(heard),
         )
 
     async def forget(self, text: str, *, by: Principal) -> Forgotten:
@@ -203,6 +208,10 @@ class Forgetter:
                 found.append(digest)
         return tuple(found)
 
+    async def _titled(self, heard: Sequence[Spoken]) -> tuple[SessionRecord, ...]:
+        records = [await self._store.session(each.session) for each in heard]
+        return tuple(record for record in records if record is not None and record.title)
+
     async def _refuse_running(self, plan: Forgetting) -> None:
         running = {turn.turn for turn in (await self._store.pending()).turns}
         if any(running.intersection(each.turns) for each in plan.spoken):
@@ -217,6 +226,8 @@ class Forgetter:
             writes.extend(ErasePayload(session=each.session, seq=seq) for seq in (*each.events, *each.summaries))
         writes.extend(DeleteValue(space=COMMAND_REPLIES, key=key) for key in plan.replies)
         writes.extend(EraseBlob(digest=digest) for digest in plan.prompts)
+        # The first words of a turn, cut short: the text itself may not be found in them. The next turn gives a new one.
+        writes.extend(SaveSession(record=replace(record, title="")) for record in plan.titled)
         told = self._told([plan])
         detail = {"entries": told.entries, "versions": told.versions, "events": told.events, "summaries": told.summaries}
         writes.append(Audit(at=now, kind="memory.forgotten", actor=who, subject=plan.digest, outcome="erased", detail=detail))
