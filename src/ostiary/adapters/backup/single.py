@@ -100,6 +100,8 @@ class File:
         if self._file.read(len(MAGIC)) != MAGIC:
             raise StoreRefused(f"{self._path} is no backup of ours", hint="Name the file or the folder of a backup.")
         name, place, length = self._next(size)
+        if name != _MANIFEST:
+            raise self._cut(size)
         header = heads.decode(self._file.read(length), self._path)
         while True:
             self._file.seek(place + length)
