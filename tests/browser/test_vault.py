@@ -5,7 +5,7 @@ from urllib.parse import quote
 from playwright.async_api import expect
 
 from tests.browser.conftest import MAIN, Watched
-from tests.browser.fake_vault import DAY
+from tests.browser.fake_gateway.vault import DAY
 
 PLAN = "plans/winter.md"
 

@@ -34,7 +34,8 @@ Kind = Literal["text", "image", "binary", "big"]
 Lines = list[shape.DocumentLine]
 
 SESSIONS = "_sessions"
-_PAGE = 500
+_SMALLEST_PAGE = 64
+_LARGEST_PAGE = 1024
 _MOST_LINES = 1000
 _SHOWN_DIFF = 200_000
 # Behind every path that begins with the same folder: no character comes after it.
@@ -183,9 +184,9 @@ class VaultAtDesk:
         pattern = f"{glob.escape(folder)}/**" if folder else "**"
         files: list[DocumentVersion] = []
         folders: list[str] = []
-        after = asked.after
+        after, size = asked.after, _SMALLEST_PAGE
         while len(files) + len(folders) < asked.limit:
-            page = await self.documents.list(asked.collection, pattern=pattern, at=at, limit=_PAGE, after=after)
+            page = await self.documents.list(asked.collection, pattern=pattern, at=at, limit=size, after=after)
             for version in page:
                 after = version.path
                 name, is_below, _ = version.path.removeprefix(start).partition("/")
@@ -196,11 +197,12 @@ class VaultAtDesk:
                 if len(files) + len(folders) >= asked.limit:
                     break
             else:
-                if len(page) < _PAGE:
+                if len(page) < size:
                     after = ""
                     break
+            size = min(size * 2, _LARGEST_PAGE)
             if folders and after.startswith(f"{start}{folders[-1]}/"):
-                after = f"{start}{folders[-1]}/{_LAST}"
+                after, size = f"{start}{folders[-1]}/{_LAST}", _SMALLEST_PAGE
         return shape.DocumentList(documents=await self._lines(files), folders=folders, after=after)
 
     async def _plan(self, asked: shape.PreviewRestore | shape.RestoreDocuments, now: float, author: str) -> RestorePlan:

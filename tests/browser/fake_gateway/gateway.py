@@ -15,15 +15,16 @@ from aiohttp import WSMsgType, web
 from ostiary.gateway.blobs import media_type_of
 from ostiary.gateway.errors import ApiError
 from ostiary.gateway.ui import Ui, ui_pages
-from tests.browser import fake_data, fake_house, fake_vault
+from tests.browser import fake_data, fake_house
 from tests.browser.fake_gateway.pages import Pages
 from tests.browser.fake_gateway.params import PARAMS
 from tests.browser.fake_gateway.sessions import Sessions
 from tests.browser.fake_gateway.settings import Settings
 from tests.browser.fake_gateway.turns import Turns
+from tests.browser.fake_gateway.vault import PARAMS as VAULT_PARAMS
+from tests.browser.fake_gateway.vault import FakeVault, open_vault
 from tests.browser.fake_gateway.wire import Refused, Socket
 from tests.browser.fake_house import FakeHouse
-from tests.browser.fake_vault import FakeVault
 
 
 class FakeGateway:
@@ -254,7 +255,7 @@ class FakeGateway:
                 return await getattr(self.house, f"on_{name}")(params)
             except KeyError as error:
                 raise Refused("CONFLICT", str(error.args[0])) from None
-        if method in fake_vault.PARAMS:
+        if method in VAULT_PARAMS:
             return await self.vault.on(method, params)
         subjects = (self.pages, self.sessions, self.settings, self.turns)
         handler = next(getattr(each, f"on_{name}") for each in subjects if hasattr(each, f"on_{name}"))
@@ -289,7 +290,7 @@ async def _through_asgi(app: Ui, request: web.Request) -> web.Response:
 
 @asynccontextmanager
 async def running(**options: Any) -> AsyncIterator[FakeGateway]:
-    async with fake_vault.open_vault() as vault:
+    async with open_vault() as vault:
         gateway = FakeGateway(vault, **options)
         await gateway.start()
         try:

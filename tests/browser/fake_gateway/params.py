@@ -4,7 +4,8 @@ from typing import Any
 
 from ostiary.gateway.protocol import chat, config, connect, devices, models, sessions, system, usage
 from ostiary.gateway.protocol.shape import Nothing
-from tests.browser import fake_house, fake_vault
+from tests.browser import fake_house
+from tests.browser.fake_gateway import vault
 
 PARAMS: dict[str, Any] = {
     "connect": connect.Connect,
@@ -40,5 +41,5 @@ PARAMS: dict[str, Any] = {
     "device.pair.reject": devices.OfRequest,
     "device.revoke": devices.OfDevice,
     **fake_house.PARAMS,
-    **fake_vault.PARAMS,
+    **vault.PARAMS,
 }
