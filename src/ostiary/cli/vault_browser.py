@@ -24,7 +24,7 @@ _MOST_SHOWN = 200_000
 _RESULTS = 20
 _STYLES = """
 #tree { width: 32; max-width: 40%; border-right: solid $primary; scrollbar-size-vertical: 1; }
-#where { height: 1; padding: 0 1; color: $accent; }
+#where { height: 2; padding: 0 1; color: $accent; }
 #find { border: none; height: 1; padding: 0 1; background: $surface; }
 #find:focus { border: none; }
 Horizontal, ContentSwitcher, #text, #versions, #results { height: 1fr; }
