@@ -160,7 +160,6 @@ def _copy(path: Path, old: bytes, new: bytes, progress: Progress) -> None:
         try:
             # Everything into the file, so that nothing is left in a log that the new key does not open.
             source.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            source.execute("PRAGMA journal_mode = delete").fetchall()
             _copy_pages(source, aside, new, lambda done, total: progress(path.name, done, total))
         finally:
             source.close()
@@ -230,6 +229,8 @@ def _finish(home: Path) -> None:
                 path.with_name(log).unlink(missing_ok=True)
             aside.replace(path)
             sync_folder(path.parent)
+        for left in _asides(home, "-*"):
+            left.unlink(missing_ok=True)
         source = json.loads(read_private(stage / _READY))["source"]
         if (stage / _SEALED).exists():
             install_key(home, source, read_private(stage / _SEALED))
@@ -254,7 +255,7 @@ def _take_back(home: Path) -> None:
     # First: with the mark gone, a kill in the midst of this is taken back again, never finished.
     (stage / _READY).unlink(missing_ok=True)
     sync_folder(stage)
-    for aside in _asides(home):
+    for aside in (*_asides(home), *_asides(home, "-*")):
         aside.unlink(missing_ok=True)
     if (stage / _SEALED).exists():
         drop_staged(read_private(stage / _SEALED))
@@ -264,8 +265,8 @@ def _take_back(home: Path) -> None:
     sync_folder(stage.parent)
 
 
-def _asides(home: Path) -> list[Path]:
-    return [*home.glob(f"*{_NEW}"), *home.glob(f"bots/*/*{_NEW}")]
+def _asides(home: Path, more: str = "") -> list[Path]:
+    return [*home.glob(f"*{_NEW}{more}"), *home.glob(f"bots/*/*{_NEW}{more}")]
 
 
 def _aside(path: Path) -> Path:
