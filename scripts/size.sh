@@ -11,4 +11,4 @@ pip=("${PYTHON:-python3}" -m pip --python "$place/venv/bin/python" --disable-pip
 packages=$("${pip[@]}" list --format=freeze | wc -l)
 megabytes=$(du -sm "$place/venv" | cut -f1)
 echo "installed size without extras: $megabytes MB in $packages packages"
-[ "$megabytes" -le 125 ] && [ "$packages" -le 45 ]
+[ "$megabytes" -le 120 ] && [ "$packages" -le 45 ]

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from ostiary.assembly.config.literals import open_credentials
 from ostiary.cli import config, doctor
