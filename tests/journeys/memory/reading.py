@@ -6,18 +6,15 @@ from pathlib import Path
 
 from ostiary.adapters.store.sqlite.connection import connect_reader, fetch
 from ostiary.adapters.store.sqlite.key import load_or_create_key
-from tests.journeys.gateway.house import Home
-
-DATABASES = (Path("bots/main/store.db"), Path("bots/main/search.db"), Path("gateway.db"))
 
 
-def holders(home: Home, word: str) -> list[str]:
+def holders(home: Path, word: str) -> list[str]:
     """The tables in which the word stands, in any case, packed or not."""
-    key = load_or_create_key(home.path / "keys" / "store.key")
+    key = load_or_create_key(home / "keys" / "store.key")
     wanted = word.casefold().encode()
     found: list[str] = []
-    for file in DATABASES:
-        found.extend(f"{file.name}:{table}" for table, value in _values(home.path / file, key) if wanted in value.lower())
+    for file in (*home.glob("bots/*/*.db"), *home.glob("gateway.db")):
+        found.extend(f"{file.name}:{table}" for table, value in _values(file, key) if wanted in value.lower())
     return sorted(set(found))
 
 

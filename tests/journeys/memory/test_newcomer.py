@@ -98,8 +98,8 @@ def test_what_is_forgotten_is_nowhere_any_more_not_even_in_the_files(home: Home,
     assert "Zanzibar" not in after
     assert "hazelnuts" in kept
     assert "Zanzibar" not in shown
-    assert holders(home, "hazelnuts") != []
-    assert holders(home, "zanzibar") == []
+    assert holders(home.path, "hazelnuts") != []
+    assert holders(home.path, "zanzibar") == []
 
 
 def test_a_second_look_before_forgetting_changes_nothing(home: Home, model: Model) -> None:
@@ -112,7 +112,7 @@ def test_a_second_look_before_forgetting_changes_nothing(home: Home, model: Mode
     assert "MEMORY.md#L3" in offered
     assert "Zanzibar" in still
     assert gone.startswith("Erased 1 notes")
-    assert holders(home, "zanzibar") == []
+    assert holders(home.path, "zanzibar") == []
 
 
 @pytest.mark.parametrize("fact", FACTS)
