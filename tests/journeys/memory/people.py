@@ -13,11 +13,12 @@ import anyio.lowlevel
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from ostiary.assembly.house import House, open_house
-from ostiary.contracts.content import ToolMessage
+from ostiary.contracts.content import Label, ToolMessage, ToolOutcome, Trust
 from ostiary.contracts.engine import Outcome, Submission
 from ostiary.contracts.identity import OWNER, Principal, SessionKey
 from ostiary.contracts.messages import Address, InboundMessage, UserId
 from ostiary.contracts.model import ModelRequest
+from ostiary.contracts.store import Put
 from ostiary.core.approvals.desk import PendingApproval
 from ostiary.core.memory.diary import PLACE, SPACE
 from ostiary.core.sessions.pen import Pen
@@ -106,11 +107,26 @@ class People:
         async for pending in self.questions:
             await self.house.approvals.answer(pending.id, True, by=ME)
 
+    async def put(self, path: str, text: str, trust: Trust) -> None:
+        """A file of the workspace, as if it had come there with that trust."""
+        label = Label(trust=trust, sources=("file:test",))
+        now = self.house.clock.now()
+        put = Put(collection="_workspace", path=path, content=text.encode(), at=now, author="post:owner", label=label)
+        await self.house.store.commit([put])
+
+    @property
+    def outcomes(self) -> list[ToolOutcome]:
+        """What came back from the calls of this conversation."""
+        said = [each for each in self.requests[-1].messages if isinstance(each, ToolMessage)]
+        return [outcome for message in said for outcome in message.outcomes]
+
     @property
     def results(self) -> list[str]:
-        """What came back from the calls of the last turn."""
-        said = [each for each in self.requests[-1].messages if isinstance(each, ToolMessage)]
-        return [outcome.text for message in said for outcome in message.outcomes]
+        return [outcome.text for outcome in self.outcomes]
+
+    @property
+    def labels(self) -> list[Label]:
+        return [outcome.label for outcome in self.outcomes]
 
     @property
     def shown(self) -> str:
