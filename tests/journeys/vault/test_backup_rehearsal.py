@@ -57,12 +57,11 @@ def test_a_house_backed_up_while_it_works_lives_on_elsewhere(
         again = lived_in.run_json("backup", "create", "--to", str(tmp_path / "backups"), "--incremental")
         chatter.set()
         talking.join(20)
-    assert again["stored"] < made["stored"]
     verified = lived_in.run("backup", "verify", "--from", str(tmp_path / "backups"))
     assert verified.returncode == 0, verified.stderr
 
     new = Home(tmp_path / "elsewhere", {"OSTIARY_RECOVERY_KEY": made["recoveryKey"]})
-    restored = new.run("backup", "restore", str(tmp_path / "backups"), "--home", str(new.path), "--backup", made["id"])
+    restored = new.run("backup", "restore", str(tmp_path / "backups"), "--home", str(new.path), "--backup", again["id"])
     assert restored.returncode == 0, restored.stderr
     assert new.run("vault", "verify").returncode == 0
     model.begin("Ida")
