@@ -26,6 +26,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "sessions.patch": {"key": MAIN, "settings": {"verbose": "on"}, "idempotencyKey": KEY},
     "sessions.reset": {"key": MAIN, "idempotencyKey": KEY},
     "sessions.delete": {"key": MAIN, "idempotencyKey": KEY},
+    "sessions.compact": {"key": MAIN, "idempotencyKey": KEY},
     "sessions.branch": {"key": MAIN, "atTurn": "turn_1", "idempotencyKey": KEY},
     "sessions.events": {"key": MAIN},
     "sessions.subscribe": {"keys": [MAIN]},
@@ -499,3 +500,16 @@ async def test_the_model_of_a_session_can_be_chosen_before_anything_is_said(tmp_
         params = {"key": MAIN, "settings": {"model": "kit/scripted"}, "idempotencyKey": KEY}
         assert (await client.call("sessions.patch", params))["settings"] == {"model": "kit/scripted"}
         assert (await client.call("chat.history", {"key": MAIN}))["model"] == "kit/scripted"
+
+
+async def test_a_session_is_summarised_when_asked_for(tmp_path: Path) -> None:
+    async with open_room(tmp_path) as room:
+        client = await room.client()
+        await say_something(client)
+        await client.call("sessions.subscribe", {"keys": [MAIN]})
+        sent = await client.call("sessions.compact", {"key": MAIN, "instructions": "keep  the\nnumbers", "idempotencyKey": KEY})
+        assert sent["status"] == "accepted"
+        turn = (await client.event("chat", state="final"))["turn"]
+        events = (await client.call("sessions.events", {"key": MAIN}))["events"]
+        assert "/compact keep the numbers" in next(str(event) for event in events if event["turn"] == turn)
+        assert await code_of(client, "sessions.compact", {"key": "agent:main:none", "idempotencyKey": "87654321"}) == "NOT_FOUND"
