@@ -14,6 +14,7 @@ from ostiary.assembly.redteam.ground import THE_OWNER, Ground
 from ostiary.assembly.redteam.swapping import every, swapped
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.search import Reach
+from ostiary.contracts.store import Put
 from ostiary.core.agent import bootstrap
 from ostiary.core.memory import confirming, diary, recall, writing
 from ostiary.core.memory.paths import COLLECTION, SESSIONS
@@ -123,7 +124,9 @@ class _Laundering:
         return getattr(self._inner, name)
 
     async def capture(self, lease: Any, **named: Any) -> Any:
-        return await self._inner.capture(lease, **{**named, "label": _OWNERS})
+        capture = await self._inner.capture(lease, **named)
+        writes = (replace(write, label=_OWNERS) if isinstance(write, Put) else write for write in capture.writes)
+        return replace(capture, writes=tuple(writes))
 
 
 MEMORY: Mapping[str, Callable[[Ground], AbstractContextManager[None]]] = {

@@ -104,8 +104,8 @@ class Following:
     def __init__(self, inner: Any) -> None:
         self._inner = inner
 
-    def lease(self, *arguments: Any, **named: Any) -> Any:
-        return self._inner.lease(*arguments, **named)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     async def capture(self, lease: Any, **named: Any) -> Any:
         await anyio.to_thread.run_sync(_follow_links, lease.directory)
