@@ -39,11 +39,12 @@ def entry(path: str, text: str) -> Entry:
     found = list(units(text))
     places = np.array([(unit.begin, unit.end, unit.first, unit.last) for unit in found], dtype="<i4")
     bags = [_bag(unit, path if place == 0 else "") for place, unit in enumerate(found)]
+    counts = np.array([count for bag in bags for count in bag.values()], dtype=np.int64)
     return Entry(
         places=places.tobytes(),
         sizes=np.array([len(bag) for bag in bags], dtype="<u2").tobytes(),
-        terms=np.fromiter((term for bag in bags for term in bag), dtype="<u4").tobytes(),
-        counts=np.fromiter((min(count, _MOST) for bag in bags for count in bag.values()), dtype="u1").tobytes(),
+        terms=np.array([term for bag in bags for term in bag], dtype="<u4").tobytes(),
+        counts=np.minimum(counts, _MOST).astype("u1").tobytes(),
         texts=tuple(_embedded(unit) for unit in found),
     )
 
@@ -62,14 +63,11 @@ def pack_vectors(vectors: Sequence[bytes], dimensions: int) -> bytes:
     return packed
 
 
-def _bag(unit: Unit, path: str) -> Counter[int]:
-    bag: Counter[int] = Counter()
-    for term in terms(unit.text):
-        bag[term] += _IN_LINE
-    for term in terms(unit.heading):
-        bag[term] += _IN_HEADING
-    for term in terms(path.replace("_", " ")):
-        bag[term] += _IN_PATH
+def _bag(unit: Unit, path: str) -> dict[int, int]:
+    bag = {term: _IN_LINE * count for term, count in Counter(terms(unit.text)).items()}
+    for weight, text in ((_IN_HEADING, unit.heading), (_IN_PATH, path.replace("_", " "))):
+        for term in terms(text) if text else ():
+            bag[term] = bag.get(term, 0) + weight
     return bag
 
 

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 import zlib
+from itertools import chain
 
 from ostiary.adapters.search.stem import stem
 
@@ -37,7 +38,18 @@ mentioned according about into during between after before any some ever get got
 SILENT = frozenset(_SILENT.split())
 ASKING = frozenset(_ASKING.split())
 
-_known: dict[str, tuple[int, ...]] = {}
+
+class _Known(dict[str, tuple[int, ...]]):
+    """The terms of each word that was seen, up to a limit."""
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        if len(self) >= _KEPT:
+            self.clear()
+        numbers = self[word] = _numbers(word)
+        return numbers
+
+
+_known = _Known()
 
 
 def fold(word: str) -> str:
@@ -57,15 +69,7 @@ def number(term: str) -> int:
 
 def terms(text: str) -> list[int]:
     """The terms of a text in order, repeated as often as they occur."""
-    found: list[int] = []
-    for word in _WORD.findall(text):
-        numbers = _known.get(word)
-        if numbers is None:
-            numbers = _numbers(word)
-            if len(_known) >= _KEPT:
-                _known.clear()
-            _known[word] = numbers
-        found.extend(numbers)
+    found = list(chain.from_iterable(map(_known.__getitem__, _WORD.findall(text))))
     if "-" in text:
         found.extend(number(stem(_MONTHS[int(month) - 1])) for month in _ISO_DATE.findall(text))
     return found

@@ -4,7 +4,8 @@ A piece's place in the vocabulary is also its rank: of two possible joins the on
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import chain
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _SPACE = "▁"
@@ -12,26 +13,29 @@ _LONGEST = 48
 _KEPT = 60_000
 
 
+class _Known(dict[str, tuple[int, ...]]):
+    """The pieces of each word that was seen, up to a limit."""
+
+    def __init__(self, cut: Callable[[str], tuple[int, ...]]) -> None:
+        self._cut = cut
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        if len(self) >= _KEPT:
+            self.clear()
+        pieces = self[word] = self._cut(word)
+        return pieces
+
+
 class Pieces:
     """Not for two threads at once. Remembers the pieces of the words it has seen, up to a limit."""
 
     def __init__(self, vocabulary: Mapping[str, int]) -> None:
         self._ranks = vocabulary
-        self._known: dict[str, tuple[int, ...]] = {}
+        self._known = _Known(self._cut)
 
     def of(self, text: str) -> list[int]:
         """The pieces of all words in order; signs between words count for nothing."""
-        known = self._known
-        found: list[int] = []
-        for word in _WORD.findall(text):
-            pieces = known.get(word)
-            if pieces is None:
-                pieces = self._cut(word)
-                if len(known) >= _KEPT:
-                    known.clear()
-                known[word] = pieces
-            found.extend(pieces)
-        return found
+        return list(chain.from_iterable(map(self._known.__getitem__, _WORD.findall(text))))
 
     def _cut(self, word: str) -> tuple[int, ...]:
         cut: list[int] = []
