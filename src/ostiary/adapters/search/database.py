@@ -268,18 +268,22 @@ def _row(row: tuple[object, ...]) -> Row:
     return Row(**dict(zip(names, row, strict=True)))  # type: ignore[arg-type]
 
 
-def unembedded(connection: apsw.Connection, generation: int, limit: int) -> list[tuple[int, str]]:
-    """Documents that wait for vectors: id and path."""
+def unembedded(connection: apsw.Connection, generation: int, limit: int) -> list[tuple[int, str, int]]:
+    """Documents that wait for vectors: id, path and version."""
     found = fetch(
         connection,
-        "SELECT id, path FROM documents WHERE generation = ? AND vectors IS NULL AND units > 0 ORDER BY id DESC LIMIT ?",
+        "SELECT id, path, version FROM documents WHERE generation = ? AND vectors IS NULL AND units > 0 ORDER BY id DESC LIMIT ?",
         (generation, limit),
     )
-    return [(int(number), str(path)) for number, path in found]
+    return [(int(number), str(path), int(version)) for number, path, version in found]
 
 
-def set_vectors(connection: apsw.Connection, number: int, vectors: bytes) -> None:
-    connection.execute("UPDATE documents SET vectors = ? WHERE id = ?", (vectors, number))
+def set_vectors(connection: apsw.Connection, number: int, path: str, version: int, vectors: bytes) -> bool:
+    """False if the document changed since: its id may belong to its next version, or to another document."""
+    connection.execute(
+        "UPDATE documents SET vectors = ? WHERE id = ? AND path = ? AND version = ?", (vectors, number, path, version)
+    )
+    return connection.changes() > 0
 
 
 def text(connection: apsw.Connection, number: int, begin: int, end: int) -> str:
@@ -305,6 +309,16 @@ def forget_vectors(connection: apsw.Connection, keys: Iterable[bytes]) -> None:
     """Inside a transaction of the caller's."""
     for key in keys:
         connection.execute("DELETE FROM embeddings WHERE key = ?", (key,))
+
+
+def text_of(connection: apsw.Connection, generation: int, collection: str, path: str) -> list[str]:
+    """The whole text of a document, if there is one."""
+    found = fetch(
+        connection,
+        "SELECT id FROM documents WHERE generation = ? AND collection = ? AND path = ?",
+        (generation, collection, path),
+    )
+    return [whole_text(connection, number) for (number,) in found]
 
 
 def texts_under(connection: apsw.Connection, generation: int, collection: str, prefix: str) -> list[str]:

@@ -13,6 +13,7 @@ from ostiary.adapters.search.embedders.embedded import Embedded
 from ostiary.adapters.search.intake import Intake, Source
 from ostiary.adapters.search.journals import COLLECTION as SESSIONS
 from ostiary.adapters.search.memory import Memory
+from ostiary.adapters.store import erasures
 from ostiary.adapters.store.sqlite.threads import Threads
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import BadInput, Busy, EmbedderUnavailable, StoreError, StoreUnavailable
@@ -27,13 +28,13 @@ _LONGEST_EMBEDDING = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """Seconds. `patience`: how long a query takes in changes first; `first`: the same until everything was taken in once, so
-    that the first question to a new index finds something. `embedding`: how long it waits for its vector; after a
+    """Seconds. `patience`: how long a query takes in changes first; `first`: the same while nothing was taken in yet, so that
+    the first question to a new index finds something. `embedding`: how long it waits for its vector; after a
     failure none is asked for during `pause`. `every`: how often `run` looks for changes by itself. `idle`: after so long
     without a query the index leaves memory."""
 
     patience: float = 0.15
-    first: float = 10.0
+    first: float = 2.0
     embedding: float = 3.0
     pause: float = 30.0
     every: float = 5.0
@@ -64,7 +65,6 @@ class SearchIndex:
         self._source = source
         self._turn = anyio.Lock()
         self._building = anyio.Lock()
-        self._is_caught_up = False
         self._asked_at = 0.0
         self._silent_until = 0.0
         self._problem = ""
@@ -95,7 +95,7 @@ class SearchIndex:
             raise BadInput(f"Between 1 and {_MOST_RESULTS} results can be asked for")
         self._asked_at = self._clock.monotonic()
         notices: list[str] = []
-        live = await self._catch_up(self._options.patience if self._is_caught_up else self._options.first)
+        live = await self._catch_up(self._options.patience, self._options.first)
         if live is None:
             notices.append("Some of the newest text is not in the index yet.")
             live = await self._live()
@@ -124,12 +124,24 @@ class SearchIndex:
     async def forget(self, collection: str, path: str) -> None:
         """For `_sessions` the path is a session's key, or begins with one: the whole session is indexed again."""
         async with self._turn:
-            for generation in await self._writing.run(database.generations):
+            await self._forget_erased((collection, _session(path) if collection == SESSIONS else path))
+
+    async def _forget_erased(self, *further: tuple[str, str]) -> None:
+        """In turn. What the store has noted as erased leaves the index before anything else happens to it; a note stays until
+        that is done, so a crash only delays it."""
+        notes = await self._source.values(erasures.SPACE)
+        gone = dict.fromkeys((*further, *erasures.noted(notes)))
+        if not gone:
+            return
+        for generation in await self._writing.run(database.generations):
+            for collection, path in gone:
                 if collection == SESSIONS:
-                    await self._intake.session(generation, _session(path))
+                    await self._intake.session(generation, path)
                 else:
                     await self._intake.one(generation, collection, path)
-            await self._writing.run(self._swept, certain=True)
+        await self._writing.run(self._swept, certain=True)
+        if notes:
+            await self._source.commit(erasures.settled(notes))
 
     def _swept(self, connection: apsw.Connection) -> None:
         """What was dropped is in no file and no memory any more."""
@@ -138,7 +150,7 @@ class SearchIndex:
 
     async def settle(self) -> None:
         """Take in everything that is committed and make the vectors that are missing, as far as they can be made now."""
-        await self._catch_up(None)
+        await self._catch_up()
         await self._build()
         await self._embed_waiting()
 
@@ -209,22 +221,23 @@ class SearchIndex:
             return made
         raise EmbedderUnavailable(f"{embedder.name} did not answer within {seconds:g} seconds")
 
-    async def _catch_up(self, patience: float | None) -> Generation | None:
-        """The live generation when everything committed before is in it; None if that takes longer."""
-        with anyio.move_on_after(patience):
-            async with self._turn:
-                live = await self._drain(await self._live())
-            self._is_caught_up = True
+    async def _catch_up(self, patience: float | None = None, first: float | None = None) -> Generation | None:
+        """The live generation when everything committed before is in it; None if that takes longer than `patience`, or
+        `first` where nothing at all was taken in yet."""
+        live = await self._live()
+        with anyio.move_on_after(patience if live.documents_place or live.events_place else first):
+            while (further := await self._step(live)) is not None:
+                live = further
             return live
         return None
 
-    async def _drain(self, generation: Generation) -> Generation:
-        """Documents first: they are what people look for at once."""
-        while (further := await self._intake.documents(generation)) is not None:
-            generation = further
-        while (further := await self._intake.events(generation)) is not None:
-            generation = further
-        return generation
+    async def _step(self, generation: Generation) -> Generation | None:
+        """Take in one batch; None if there was nothing. Whoever else wants to change the index has a turn between two of them,
+        and what was read before an erasure is never written after it."""
+        async with self._turn:
+            await self._forget_erased()
+            # Documents first: they are what people look for at once.
+            return await self._intake.documents(generation) or await self._intake.events(generation)
 
     async def _live(self) -> Generation:
         if find_spec("numpy") is None:
@@ -276,7 +289,7 @@ class SearchIndex:
     async def _fill(self, generation: Generation, live: Generation) -> None:
         while True:
             self._progress = _share(generation, live)
-            further = await self._intake.documents(generation) or await self._intake.events(generation)
+            further = await self._step(generation)
             if further is None:
                 break
             generation = further
@@ -301,7 +314,7 @@ class SearchIndex:
         if embedder is None or self._clock.monotonic() < self._silent_until:
             return False
         waiting = await self._reading.run(lambda connection: _unembedded(connection, generation.id))
-        for number, path, text in waiting:
+        for number, path, version, text in waiting:
             try:
                 texts = list(entry(path, text).texts)
                 made = await self._embed(embedder, texts, "passage", _LONGEST_EMBEDDING)
@@ -310,13 +323,13 @@ class SearchIndex:
                 self._problem = str(error)
                 return False
             vectors = pack_vectors(made, generation.dimensions)
-            await self._writing.run(self._keeping(generation.id, number, vectors), certain=True)
+            await self._writing.run(self._keeping(generation.id, (number, path, version), vectors), certain=True)
         return bool(waiting)
 
-    def _keeping(self, generation: int, number: int, vectors: bytes) -> Callable[[apsw.Connection], None]:
+    def _keeping(self, generation: int, of: tuple[int, str, int], vectors: bytes) -> Callable[[apsw.Connection], None]:
         def keep(connection: apsw.Connection) -> None:
-            database.set_vectors(connection, number, vectors)
-            self._memory.change(generation, gone=[number], new=database.rows_of(connection, [number]))
+            if database.set_vectors(connection, *of, vectors):
+                self._memory.change(generation, gone=[of[0]], new=database.rows_of(connection, [of[0]]))
 
         return keep
 
@@ -342,6 +355,6 @@ def _dropping(generation: int) -> Callable[[apsw.Connection], bool]:
     return lambda connection: database.drop(connection, generation)
 
 
-def _unembedded(connection: apsw.Connection, generation: int) -> list[tuple[int, str, str]]:
+def _unembedded(connection: apsw.Connection, generation: int) -> list[tuple[int, str, int, str]]:
     waiting = database.unembedded(connection, generation, _EMBEDDED_AT_ONCE)
-    return [(number, path, database.whole_text(connection, number)) for number, path in waiting]
+    return [(number, path, version, database.whole_text(connection, number)) for number, path, version in waiting]

@@ -1,6 +1,6 @@
 """What changed in the store, taken into a generation of the index: some documents or events at a time, each batch whole."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import apsw
@@ -18,7 +18,7 @@ from ostiary.contracts.errors import EmbedderUnavailable
 from ostiary.contracts.events import Recorded
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.search import Embedder
-from ostiary.contracts.store import Documents, DocumentVersion
+from ostiary.contracts.store import Documents, DocumentVersion, Write
 
 _CHANGES = 1_000
 _DOCUMENTS = 128
@@ -35,6 +35,10 @@ class Source(Protocol):
     async def events_after(self, after: int, *, limit: int = 1000) -> tuple[tuple[int, Recorded], ...]: ...
 
     async def read(self, session: SessionKey, *, after: int = 0, turn: str = "", limit: int = 0) -> tuple[Recorded, ...]: ...
+
+    async def values(self, space: str) -> Mapping[str, bytes]: ...
+
+    async def commit(self, writes: Sequence[Write]) -> tuple[int, ...]: ...
 
 
 Fetched = tuple[str, str, DocumentVersion | None, bytes]
@@ -76,7 +80,7 @@ class Intake:
         item: Fetched = (collection, path, *found) if found is not None else (collection, path, None, b"")
 
         def rewrite(connection: apsw.Connection) -> None:
-            old = database.texts_under(connection, generation.id, collection, path)
+            old = database.text_of(connection, generation.id, collection, path)
             self._write(connection, generation, [item], lambda: _forget_vectors(connection, generation, old))
 
         await self._writing.run(rewrite, certain=True)

@@ -34,10 +34,13 @@ class Letters:
         self.problem = ""
         self.made_dimensions = dimensions
         self.gate: anyio.Event | None = None
+        self.waiting = 0
 
     async def embed(self, texts: Sequence[str], kind: EmbedKind) -> tuple[bytes, ...]:
         if self.gate is not None:
+            self.waiting += 1
             await self.gate.wait()
+            self.waiting -= 1
         if self.problem:
             raise EmbedderUnavailable(self.problem)
         self.asked += texts

@@ -28,8 +28,9 @@ def erase_versions(write: EraseVersions, _: StoreLimits) -> tuple[Unit, int]:
             blobs.let_go(transaction, digest)
             if version == head.version:
                 transaction.run("UPDATE documents SET living = 0, size = 0 WHERE id = ?", (head.id,))
-        # Also where the content stays for another's sake: an erasure leaves nothing behind in the log.
-        transaction.wants_truncation = transaction.wants_truncation or bool(chosen)
+        if chosen:
+            # Also where the content stays for another's sake: an erasure leaves nothing behind in the log.
+            transaction.note_erasure(write.collection, write.path)
         return len(chosen)
 
     return run, 0

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from ostiary.adapters.store import chain
 from ostiary.adapters.store.codec import encode, encode_event
+from ostiary.adapters.store.erasures import SESSIONS
 from ostiary.adapters.store.sqlite.writer import Transaction, Unit
 from ostiary.contracts.errors import BadInput, Conflict
 from ostiary.contracts.store import Append, DeleteSession, ErasePayload, SaveSession, SaveSnapshot
@@ -126,7 +127,7 @@ def erase_payload(write: ErasePayload) -> tuple[Unit, int]:
             _hush_replies(transaction, session, turn)
         # The cached fold may hold what was erased.
         transaction.run("DELETE FROM snapshots WHERE session = ?", (head.id,))
-        transaction.wants_truncation = True
+        transaction.note_erasure(SESSIONS, session)
         return 0
 
     return run, 0
@@ -151,7 +152,7 @@ def delete_session(write: DeleteSession) -> tuple[Unit, int]:
         transaction.run("DELETE FROM snapshots WHERE session = ?", of_it)
         transaction.run("DELETE FROM sessions WHERE id = ?", of_it)
         transaction.remember("head", session, None)
-        transaction.wants_truncation = True
+        transaction.note_erasure(SESSIONS, session)
         return 0
 
     return run, 0

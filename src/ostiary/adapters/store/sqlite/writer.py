@@ -6,6 +6,7 @@ from typing import Any
 
 import apsw
 
+from ostiary.adapters.store.erasures import SPACE, note
 from ostiary.adapters.store.sqlite.connection import BUSY_MS
 from ostiary.adapters.store.sqlite.refusals import explain
 from ostiary.adapters.store.sqlite.threads import Job
@@ -18,7 +19,7 @@ class Transaction:
     """What one unit writes with. `recall` and `remember` cache rows (journal heads, lease tokens) across units and batches:
     this thread is the only writer, so what was committed last is what is stored. An undone unit is forgotten."""
 
-    __slots__ = ("_batch", "_committed", "_connection", "_cursor", "_unit", "created", "wants_truncation")
+    __slots__ = ("_batch", "_committed", "_connection", "_cursor", "_erased", "_unit", "created", "wants_truncation")
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -27,6 +28,7 @@ class Transaction:
         self._batch: dict[tuple[str, str], Any] = {}
         self._unit: dict[tuple[str, str], Any] = {}
         self.wants_truncation = False
+        self._erased: set[tuple[str, str]] = set()
         self.created: list[tuple[str, str]] = []
         """Collection and path of what lives since this unit and did not before."""
 
@@ -80,9 +82,18 @@ class Transaction:
         """None forgets: the next `recall` gives None and the caller reads the table."""
         self._unit[kind, name] = value
 
+    def note_erasure(self, collection: str, path: str) -> None:
+        """Something of it is gone for ever: nothing of that stays in the log, and the index is told."""
+        self.wants_truncation = True
+        if (collection, path) not in self._erased:
+            self._erased.add((collection, path))
+            key, value = note(collection, path)
+            self.run("INSERT INTO vals (space, key, value, expires_at) VALUES (?, ?, ?, 0)", (SPACE, key, value))
+
     def begin_unit(self) -> None:
         self._unit = {}
         self.created.clear()
+        self._erased.clear()
 
     def keep_unit(self) -> None:
         self._batch.update(self._unit)
