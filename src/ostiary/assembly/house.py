@@ -25,6 +25,7 @@ from ostiary.adapters.tools.sessions import register_sessions
 from ostiary.adapters.tools.vault import register_vault
 from ostiary.assembly.audit import Auditor, lending_noted
 from ostiary.assembly.audit_watch import Watch
+from ostiary.assembly.backup import keep_backups
 from ostiary.assembly.builtin import Host, register_strangers
 from ostiary.assembly.circumstances import Circumstances
 from ostiary.assembly.config.load import Loaded, load, remember_good
@@ -237,6 +238,7 @@ async def open_house(
         group.start_soon(vault.search.run)
         group.start_soon(keep_diary, house.memory.diary, house.sessions.feed)
         group.start_soon(keep_folders, vault, clock, newest)
+        group.start_soon(keep_backups, home, key, clock, newest, environ)
         watch = Watch(store=store, newest=newest, credentials=credentials, note=auditor.note)
         group.start_soon(watch.run)
         try:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ostiary.assembly.config import memory as settings
+from ostiary.assembly.config.schema import Config
 from ostiary.assembly.config.secret import resolve
 from ostiary.assembly.newest import Newest
 from ostiary.assembly.prompting import is_private_place
@@ -64,14 +65,15 @@ def embedder_of(
     return WithFallback(remote, Embedded(clock=clock), clock=clock) if search.fallback == "embedded" else remote
 
 
-def memory_rules(memory: settings.Memory) -> MemoryRules:
+def memory_rules(config: Config) -> MemoryRules:
+    memory = config.memory
     return MemoryRules(
         citations=memory.citations,
         limit=memory.search.limit,
         in_groups=memory.search.groups,
         sessions=memory.search.sessions,
         folders=tuple(each.as_ for each in memory.extra_folders),
-        backup_days=memory.retention.backup_days,
+        backup_days=config.vault.backup.keep_days,
     )
 
 
@@ -94,7 +96,7 @@ def house_memory(vault: Vault, newest: Newest, clock: Clock, *, guard: Guard, se
         search=Expanding(vault.search, imagining.imagine, is_expanded),
         clock=clock,
         zone=lambda: newest.rules.zone,
-        rules=lambda: memory_rules(config()),
+        rules=lambda: memory_rules(newest.live.current.config),
         is_private=is_private_place,
         redact=guard.redact,
         drop=sessions.forget,

@@ -248,7 +248,7 @@ class LocalVault:
             search=self._vault.search,
             clock=self._clock,
             zone=lambda: zone,
-            rules=lambda: memory_rules(self._config.memory),
+            rules=lambda: memory_rules(self._config),
             is_private=lambda key: True,
             redact=guard.redact,
             drop=lambda key: None,

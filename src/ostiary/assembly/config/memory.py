@@ -51,13 +51,6 @@ class ExtraFolder:
 
 
 @section
-class MemoryRetention:
-    """How long what was forgotten may live on elsewhere."""
-
-    backup_days: int = key(30, "Backups are kept this long; forgetting tells so.", minimum=1, maximum=3650)
-
-
-@section
 class Memory:
     """What the assistant remembers."""
 
@@ -66,4 +59,3 @@ class Memory:
     search: MemorySearch = key(factory=MemorySearch)
     extra_folders: tuple[ExtraFolder, ...] = key((), "Folders of notes that are indexed, too.")
     session_summary: bool = key(True, "Sum up a conversation in the daily note when /new or /reset ends it.")
-    retention: MemoryRetention = key(factory=MemoryRetention)
