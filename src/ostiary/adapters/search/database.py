@@ -107,6 +107,9 @@ class _OtherLayout(Exception):
 
 
 def _opened(path: Path, key: bytes) -> apsw.Connection:
+    if not path.exists():
+        # A log that outlived its file belongs to nothing.
+        discard(path)
     path.touch(mode=0o600, exist_ok=True)
     connection = connect_writer(path, key)
     try:

@@ -25,19 +25,24 @@ _MOST_RESULTS = 50
 _EMBEDDED_AT_ONCE = 16
 _LONGEST_EMBEDDING = 60.0
 
+_MUCH_CHANGED = 200
+_MUCH_SAID = 2_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
     """Seconds. `patience`: how long a query takes in changes first; `first`: the same while nothing was taken in yet, so that
     the first question to a new index finds something. `embedding`: how long it waits for its vector; after a
-    failure none is asked for during `pause`. `every`: how often `run` looks for changes by itself. `idle`: after so long
-    without a query the index leaves memory."""
+    failure none is asked for during `pause`. `every`: how often `run` takes in what changed while questions are asked;
+    `look`: how often it looks otherwise whether much has come together. `idle`: after so long without a query the index
+    leaves memory."""
 
     patience: float = 0.15
     first: float = 2.0
     embedding: float = 3.0
     pause: float = 30.0
     every: float = 5.0
+    look: float = 60.0
     idle: float = 600.0
 
 
@@ -160,15 +165,30 @@ class SearchIndex:
         await self._build()
 
     async def run(self) -> None:
-        """Until cancelled: takes in what changed, embeds what has no vectors, makes a new index when one is needed."""
+        """Until cancelled: takes in what changed, embeds what has no vectors, makes a new index when one is needed.
+
+        While nobody asks, little is left for the next question to take in, so that a quiet house loads nothing."""
         while True:
             try:
-                await self.settle()
+                if self._is_asked or await self._is_due():
+                    await self.settle()
                 self._rest()
             except (StoreError, Busy) as error:
                 # The store may be away for a while; the index waits for it.
                 self._problem = str(error)
-            await self._clock.sleep(self._options.every)
+            await self._clock.sleep(self._options.every if self._is_asked else self._options.look)
+
+    @property
+    def _is_asked(self) -> bool:
+        return bool(self._asked_at) and self._clock.monotonic() - self._asked_at < self._options.idle
+
+    async def _is_due(self) -> bool:
+        """Whether a new index is needed, or more waits than a question should take in."""
+        live = await self._live()
+        if not self._fits(live):
+            return True
+        documents = await self._source.documents.changes(live.documents_place + _MUCH_CHANGED, limit=1)
+        return bool(documents or await self._source.events_after(live.events_place + _MUCH_SAID, limit=1))
 
     async def _ranked(
         self, question: str, live: Generation, reach: Reach, vector: bytes | None, limit: int
@@ -334,7 +354,7 @@ class SearchIndex:
         return keep
 
     def _rest(self) -> None:
-        if self._clock.monotonic() - self._asked_at >= self._options.idle:
+        if not self._is_asked:
             self._memory.clear()
         if isinstance(self._embedder, Embedded):
             self._embedder.rest()

@@ -236,6 +236,31 @@ async def test_damage_that_shows_only_in_use_is_told_once_and_then_mended(tmp_pa
         assert len(await house.paths("albatross")) == 6
 
 
+async def test_damage_that_a_reader_meets_is_mended_while_the_index_is_open(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        for number in range(100):
+            await house.put(f"{number}.md", f"albatross {number} " + f"filler{number} " * 200)
+        assert set(await house.paths("filler1")) == {"1.md"}
+        await house.index.forget("_memory", "0.md")
+        with (tmp_path / "search.db").open("r+b") as file:
+            whole = file.read()
+            file.seek(8192)
+            file.write(bytes(byte ^ 0x55 for byte in whole[8192:]))
+        with pytest.raises(StoreError, match="made anew"):
+            await house.paths("filler2")
+        assert set(await house.paths("filler2")) == {"2.md"}
+
+
+async def test_an_index_whose_file_is_taken_away_is_made_anew(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house:
+        await house.put("a.md", "albatross")
+        assert await house.paths("albatross") == ["a.md"]
+        (tmp_path / "search.db").unlink()
+        await house.put("b.md", "albatross too")
+        assert sorted(await house.paths("albatross")) == ["a.md", "b.md"]
+        assert (await house.index.status()).documents == 2
+
+
 async def test_nothing_is_readable_on_disk(tmp_path: Path) -> None:
     async with open_house(tmp_path) as house:
         await house.put("a.md", "albatross " * 50)
