@@ -62,6 +62,7 @@ class Recall:
             heard = await self._search.query(query, reach=said, limit=limit)
             notices = tuple(dict.fromkeys((*notices, *heard.notices)))
             notes = _beside(notes, heard.passages, limit)
+        notes = tuple(map(_narrowed, notes))
         text = _shown(notes, folder, notices, cites=rules.cites(is_private))
         return Recalled(text=text, passages=notes, label=label_of(notes), notices=notices)
 
@@ -105,6 +106,15 @@ def _beside(notes: tuple[Passage, ...], said: tuple[Passage, ...], limit: int) -
     room = max(limit // 3, limit - len(notes))
     heard = said[:room]
     return (*notes[: limit - len(heard)], *heard)
+
+
+def _narrowed(passage: Passage) -> Passage:
+    """The lines that are shown, not those around them: an answer is traced to its line by counting from the first."""
+    before, found, _ = passage.text.partition(passage.snippet)
+    if not found:
+        return passage
+    start = passage.start + before.count("\n")
+    return replace(passage, start=start, end=start + found.count("\n"), text=found)
 
 
 def _is_unconfirmed(passage: Passage, folder: str) -> bool:

@@ -15,7 +15,7 @@ SAID = Passage(
     path="agent:main:main/12",
     version=1,
     start=3,
-    end=4,
+    end=3,
     score=0.99,
     text="User: tea",
     snippet="User: tea",
@@ -112,7 +112,7 @@ async def test_past_conversations_are_searched_only_when_opened(house: Home) -> 
     assert "conversation" not in (await house.memory.hands.recall("tea", 0, house.context())).text
     ruled(house, sessions=True)
     text = (await house.memory.hands.recall("tea", 0, house.context())).text
-    assert text.startswith("agent:main:main/12:3-4 (said in a conversation)\n> User: tea")
+    assert text.startswith("agent:main:main/12:3-3 (said in a conversation)\n> User: tea")
 
 
 async def test_nothing_found_and_notices_are_told(house: Home) -> None:
@@ -150,3 +150,22 @@ async def test_the_owners_own_search_sees_all_of_one_agent(house: Home) -> None:
     found = await house.memory.recall.everything("tea")
     assert [each.path for each in found.passages] == ["memory/private/notes.md"]
     assert (await house.memory.recall.everything("tea", agent="coder")).passages == ()
+
+
+async def test_the_lines_that_are_shown_are_the_lines_that_are_named(house: Home) -> None:
+    lines = ["- a long way before it", "- and another line", "- Ana is my sister.", "- She lives in Rome.", "- a long way behind"]
+    house.search.also = (
+        replace(
+            SAID,
+            collection="_memory",
+            path="people.md",
+            start=37,
+            end=41,
+            text="\n".join(lines),
+            snippet="\n".join(lines[2:4]),
+        ),
+    )
+    result = await house.memory.hands.recall("sister", 0, house.context())
+    assert result.text.startswith("people.md:39-40\n> - Ana is my sister.\n> - She lives in Rome.\n")
+    assert '"Source: people.md#L39-L40"' in result.text
+    assert [(hit["start"], hit["end"]) for hit in result.details["hits"]] == [(39, 40)]  # type: ignore[union-attr]
