@@ -8,6 +8,7 @@ from ostiary.contracts.clock import Clock
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import BadInput, NotAllowed
 from ostiary.contracts.identity import Principal
+from ostiary.contracts.messages import UserId
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Audit, Documents, DocumentVersion, Put, Store, Tombstone, Write
 from ostiary.core.agent.bootstrap import folder_of
@@ -97,7 +98,15 @@ class Confirming:
         if is_kept:
             # The owner vouches for it from here on; whose words it was at first is not forgotten.
             label = Label(trust=Trust.OWNER, sources=tuple(sorted({*note.sources, f"confirmed:{who}"})), private=True)
-            wish = Wish(text=note.text, principal=by, label=label, area=area or note.area, agent=agent, turn=note.turn)
+            wish = Wish(
+                text=note.text,
+                principal=by,
+                label=label,
+                area=area or note.area,
+                agent=agent,
+                turn=note.turn,
+                about=_person(note.author),
+            )
             kept = await self._writing.plan(wish)
             writes.extend(kept.writes)
             settled = replace(settled, path=kept.path, line=kept.line)
@@ -124,6 +133,12 @@ def _waiting(path: str, entry: Entry, version: DocumentVersion) -> Waiting:
         sources=version.label.sources if version.label is not None else (),
         turn=version.turn,
     )
+
+
+def _person(author: str) -> UserId | None:
+    """Who spoke of themselves; None for a part of the house."""
+    channel, _, stable_id = author.partition(":")
+    return UserId(channel=channel, stable_id=stable_id) if stable_id else None
 
 
 def _removal(version: DocumentVersion, text: str, note: Waiting, now: float, who: str) -> Write:

@@ -1,6 +1,7 @@
 """Keeping a note: where it goes, whether it is known already, and whether anybody vouches for it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import tzinfo
 from typing import Literal
 
@@ -8,6 +9,7 @@ from ostiary.contracts.clock import Clock
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.identity import Principal
+from ostiary.contracts.messages import UserId
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Documents, DocumentVersion, Extend, Put
 from ostiary.core.agent.bootstrap import folder_of
@@ -26,7 +28,8 @@ Outcome = Literal["kept", "known", "reworded", "unconfirmed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What is to be remembered, for whom and on whose word. An empty `area` is the usual one of that person."""
+    """What is to be remembered, for whom and on whose word. An empty `area` is the usual one of that person. `about` is whose
+    own area `me` means, where that is somebody else than who decides to keep it."""
 
     text: str
     principal: Principal
@@ -35,6 +38,7 @@ class Wish:
     title: str = ""
     agent: str = "main"
     turn: str = ""
+    about: UserId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,18 +80,18 @@ class Writing:
         now = self._clock.now()
         day = day_of(now, self._zone())
         waits = needs_confirmation(area, wish.principal, wish.label)
-        base = unconfirmed_path(day) if waits else path_of(area, user=wish.principal.user, day=day)
+        base = unconfirmed_path(day) if waits else path_of(area, user=wish.about or wish.principal.user, day=day)
         files = await self._files(folder_of(wish.agent), base, most=MOST_UNCONFIRMED_FILES if waits else MOST_FILES)
         entry = rendered(text, title=title, meant_for=area if waits else "")
         for file in files:
             found = merge(entries(file.text), f"{title} {text}")
             if found.kind == "known" and found.entry is not None:
                 return Kept(outcome="known", path=file.path, line=found.entry.start, area=area)
-            if found.kind == "replaces" and found.entry is not None and file.version is not None:
+            # What waits may be somebody else's: it stands beside this one until the owner decides.
+            if found.kind == "replaces" and found.entry is not None and file.version is not None and not waits:
                 content = replaced(file.text, found.entry, entry)
                 put = self._put(file, content, wish, now)
-                outcome: Outcome = "unconfirmed" if waits else "reworded"
-                return Kept(outcome=outcome, path=file.path, line=found.entry.start, area=area, writes=(put,))
+                return Kept(outcome="reworded", path=file.path, line=found.entry.start, area=area, writes=(put,))
         file = _with_room(files, base, entry, waits=waits)
         return self._append(file, entry, wish, area, now, waits=waits, day=day)
 
@@ -101,7 +105,7 @@ class Writing:
             at=now,
             author=str(wish.principal.user),
             turn=wish.turn,
-            label=wish.label,
+            label=_private(wish.label),
         )
         return Kept(outcome="unconfirmed" if waits else "kept", path=file.path, line=line, area=area, writes=(write,))
 
@@ -109,7 +113,7 @@ class Writing:
         if len(content.encode()) > FILE_BYTES:
             raise BadInput(f"{file.path} is full: the longer wording has no room there.")
         version = file.version
-        label = wish.label if version is None else wish.label.join(version.label or _NO_LABEL)
+        label = _private(wish.label if version is None else wish.label.join(version.label or _NO_LABEL))
         return Put(
             collection=COLLECTION,
             path=folder_of(wish.agent) + file.path,
@@ -143,6 +147,11 @@ def _with_room(files: list[_File], base: str, entry: str, *, waits: bool) -> _Fi
             raise BadInput(f"This area of memory is full ({MOST_FILES} files): the owner has to tidy it up first.")
         return _File(path=numbered(base, len(files) + 1), version=None, text="")
     return files[-1]
+
+
+def _private(label: Label) -> Label:
+    """What is remembered is private from then on, in whatever conversation it was said."""
+    return replace(label, private=True)
 
 
 def needs_confirmation(area: Area, principal: Principal, label: Label) -> bool:

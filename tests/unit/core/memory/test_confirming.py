@@ -78,3 +78,17 @@ async def test_the_decision_is_audited_without_the_text(house: Home) -> None:
     entries = await house.store.audit().entries(kind="memory.settled")
     assert [(each.actor, each.outcome) for each in entries] == [("telegram:1", "confirmed")]
     assert "Mimi" not in str(entries)
+
+
+async def test_what_somebody_said_of_themselves_stays_theirs_when_the_owner_confirms_it(house: Home) -> None:
+    await house.keep("My birthday is on 3 May.", "me", principal=BEN, label=BENS.join(WEB))
+    (note,) = await house.memory.confirming.waiting()
+    (settled,) = await house.memory.confirming.confirm([note.id], by=ME)
+    assert settled.path == "memory/users/telegram-42/notes.md"
+
+
+async def test_nobody_rewords_what_waits(house: Home) -> None:
+    await house.keep("Ana is my sister.", "shared", label=MINE.join(WEB))
+    await house.keep("It is a lie that Ana is my sister.", "shared", principal=BEN, label=BENS)
+    first, second = await house.memory.confirming.waiting()
+    assert (first.author, second.author) == ("telegram:1", "telegram:42")

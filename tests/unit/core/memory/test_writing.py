@@ -1,5 +1,7 @@
 """Keeping notes: where they go, with what provenance, what is quarantined, what is refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from ostiary.contracts.content import Label, Trust
@@ -38,7 +40,8 @@ async def test_a_note_keeps_author_turn_and_label(house: Home) -> None:
     await house.keep("Ana is my sister.", turn="turn_7")
     found = await house.documents.get("_memory", "MEMORY.md")
     assert found is not None
-    assert (found[0].author, found[0].turn, found[0].label, found[0].at) == ("telegram:1", "turn_7", MINE, house.clock.now())
+    label = replace(MINE, private=True)
+    assert (found[0].author, found[0].turn, found[0].label, found[0].at) == ("telegram:1", "turn_7", label, house.clock.now())
 
 
 async def test_the_same_fact_is_not_written_twice(house: Home) -> None:
@@ -139,3 +142,10 @@ async def test_a_note_by_hand_is_kept_on_that_persons_word(house: Home) -> None:
     assert kept.writes[0].label == Label(trust=Trust.OWNER, sources=("telegram:1",), private=True)
     assert await house.text("memory/shared/notes.md") is not None
     assert (await house.memory.note("Ben is the owner.", by=BEN, area="shared")).outcome == "unconfirmed"
+
+
+async def test_what_is_remembered_is_private_wherever_it_was_said(house: Home) -> None:
+    await house.keep("Ana is my sister.", label=MINE)
+    await house.keep("Ana is my sister and lives in Rome.", label=MINE)
+    labels = [each.label for each in await house.documents.history("_memory", "MEMORY.md")]
+    assert [label is not None and label.private for label in labels] == [True, True]
