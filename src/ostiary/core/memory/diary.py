@@ -86,7 +86,7 @@ class Diary:
         while page := await self._store.events_after(place, limit=_PAGE):
             for at, recorded in page:
                 if isinstance(recorded.event, Reset) and _is_by_hand(recorded.event.reason):
-                    writes = await self._writes(recorded)
+                    writes = await self._due_writes(recorded)
                     await self._store.commit([*writes, _standing(at)])
                     written += bool(writes)
                 place = at
@@ -99,6 +99,14 @@ class Diary:
         while page := await self._store.events_after(place, limit=_PAGE):
             place = page[-1][0]
         await self._store.commit([_standing(place)])
+
+    async def _due_writes(self, reset: Recorded) -> list[Write]:
+        """What cannot be written, now or ever, must not keep what comes after it from being written."""
+        try:
+            return await self._writes(reset)
+        except BadInput as error:
+            log.warning("a conversation is not in the daily note: %s", error)
+            return []
 
     async def _writes(self, reset: Recorded) -> list[Write]:
         key = SessionKey.parse(reset.session)

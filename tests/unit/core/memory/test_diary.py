@@ -184,3 +184,16 @@ def test_a_summary_names_what_it_covers_and_a_forged_name_is_none() -> None:
     )
     assert tells_of("- x (conversation agent:, events 3-9)") is None
     assert tells_of("nothing") is None
+
+
+async def test_a_day_that_is_full_does_not_keep_later_ones_from_being_told(house: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    await house.memory.diary.catch_up()
+    await house.turn("Hello there", "Hi")
+    await house.reset()
+    with monkeypatch.context() as full:
+        full.setattr("ostiary.core.memory.diary.FILE_BYTES", 10)
+        assert await house.memory.diary.catch_up() == 0
+    await house.turn("Hello again", "Hi")
+    await house.reset()
+    assert await house.memory.diary.catch_up() == 1
+    assert "Hello again" in (await house.text(PATH) or "")
