@@ -65,7 +65,8 @@ class Known:
 def plan_folder(
     folder: Folder, seen: Collection[SeenFile], known: Known, stored: Mapping[str, DocumentVersion], *, deletes: bool
 ) -> FolderPlan:
-    """`stored` are the living documents by path in the collection. Never deletes most of many at once."""
+    """`stored` are the living documents by path in the collection. Never deletes most of many at once, nor what somebody else
+    wrote there."""
     wanted = {folder.path_of(file.path) for file in seen}
     read = tuple(
         file.path
@@ -73,7 +74,7 @@ def plan_folder(
         if known.files.get(file.path) != (file.size, file.modified) or folder.path_of(file.path) not in stored
     )
     start = f"{folder.prefix.strip('/')}/"
-    own = [version for path, version in stored.items() if path.startswith(start)]
+    own = [version for path, version in stored.items() if path.startswith(start) and version.author == folder.author]
     gone = [version for version in own if version.path not in wanted] if deletes else []
     problem = ""
     if len(gone) > _FEW and len(gone) >= len(own) * _LOST:

@@ -1,5 +1,7 @@
 """Folders of notes: what is taken, what is left, what is never deleted."""
 
+from dataclasses import replace
+
 from ostiary.contracts.content import Trust
 from ostiary.contracts.store import DocumentVersion
 from ostiary.core.memory.folders import Folder, Known, SeenFile, delete_file, plan_folder, put_file
@@ -62,3 +64,9 @@ def test_the_same_content_is_not_put_again() -> None:
 def test_a_folder_of_others_is_untrusted() -> None:
     assert NOTES.label.trust is Trust.OWNER
     assert Folder(prefix="downloads", is_trusted=False).label.trust is Trust.UNTRUSTED
+
+
+def test_what_somebody_else_put_beside_them_is_left_alone() -> None:
+    beside = {path: replace(version, author="telegram:1") for path, version in stored("mine.md").items()}
+    plan = plan_folder(NOTES, seen("a.md"), Known(), stored("a.md", "b.md") | beside, deletes=True)
+    assert [version.path for version in plan.gone] == ["notes/b.md"]
