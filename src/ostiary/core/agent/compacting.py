@@ -123,7 +123,8 @@ class Compacting:
             turn = pen.session.turn
             if turn is None or turn.id != job.turn:
                 return False
-            is_same = pen.session.renewed == renewed
+            # What was erased or began anew meanwhile must not come back in a summary of it.
+            is_same = pen.session.renewed == renewed and (cut is None or _still_holds(pen.session, cut))
             if event is not None and is_same:
                 pen.add(event, turn=turn.id)
             done = None
@@ -209,6 +210,10 @@ class _Asking:
 
 def _made(cut: Cut, told: str, room: int) -> str:
     return written(cut, told or excerpts(cut, characters=room), cut.label, characters=room)
+
+
+def _still_holds(session: Session, cut: Cut) -> bool:
+    return tuple(session.messages[: len(cut.covered)]) == cut.covered
 
 
 def _fresh(cut: Cut) -> int:

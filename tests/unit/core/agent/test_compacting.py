@@ -357,3 +357,30 @@ async def test_from_who_may_not_use_the_command_it_is_only_text(tmp_path: Path) 
         await house.channel.say("/compact", sender="guest", chat="room")
         await house.settle(lambda: not house.lanes.running)
     assert not any(map(is_summary, model.requests))
+
+
+async def test_what_is_erased_while_it_is_summarised_does_not_come_back(tmp_path: Path) -> None:
+    async def erase() -> None:
+        journal = await house.store.read(MAIN)
+        first = next(each.turn for each in journal if each.turn)
+        await house.store.commit([ErasePayload(session=MAIN, seq=each.seq) for each in journal if each.turn == first])
+        house.sessions.forget(MAIN)
+
+    asked, erased = anyio.Event(), anyio.Event()
+
+    def summary(request: ModelRequest) -> Step:
+        asked.set()
+        return say("The code is 4711." if "4711" in text_of(request) else "Talk.").after(erased)
+
+    model = summarising(summary, chatter)
+    async with engine(tmp_path, model, catalogue=SMALL, run=RULES) as house, anyio.create_task_group() as group:
+        group.start_soon(partial(talk, house, "The code is 4711.", *("blah " * 100 for _ in range(10))))
+        with anyio.fail_after(5):
+            await asked.wait()
+        await erase()
+        erased.set()
+    async with engine(tmp_path, model, catalogue=SMALL, run=RULES, start=100) as house:
+        journal = await house.store.read(MAIN)
+        summaries = [each.event.summary for each in journal if isinstance(each.event, Compacted)]
+    assert summaries
+    assert "4711" not in str(summaries)
