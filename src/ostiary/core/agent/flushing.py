@@ -26,7 +26,7 @@ from ostiary.core.sessions.session import SYSTEM_LABEL, Session, Turn, add_usage
 
 log = logging.getLogger("ostiary.agent")
 
-TOOL = "memory_write"
+TOOLS = ("memory_write", "vault_memory_write")
 SPACE = "flush"
 KEPT_SECONDS = 365 * 86_400.0
 Keep = Callable[[Answered, Label, int, ToolSpec, str], tuple[AnswerPart, ...]]
@@ -75,7 +75,9 @@ class Flushing:
     async def _was_done(self, session: Session) -> bool:
         if session.flushed is None:
             stored = await self._sessions.store.value(SPACE, session.name)
-            session.flushed = int(stored) if stored is not None and stored.isdigit() else 0
+            seq, _, of = (stored or b"").decode().partition(" ")
+            # A conversation that was deleted and begun again under the same name has another beginning.
+            session.flushed = int(seq) if of == str(session.created_at) and seq.isdigit() else 0
         return session.flushed > session.renewed
 
     def step(self, session: Session, prepared: Prepared, request: ModelRequest, label: Label) -> Flush:
@@ -110,14 +112,14 @@ class Flushing:
                 await self._record(pen, job, turn, step, answered)
             session = pen.session
             session.flushed = session.seq + 1
-            value, expires = str(session.flushed).encode(), self._clock.now() + KEPT_SECONDS
+            value, expires = f"{session.flushed} {session.created_at}".encode(), self._clock.now() + KEPT_SECONDS
             pen.also(SetValue(space=SPACE, key=session.name, value=value, expires_at=expires))
             await pen.commit()
 
     async def _record(self, pen: Pen, job: Job, turn: Turn, step: Flush, answered: Answered) -> None:
         number = turn.step + 1
         kept = self._keep(answered, step.label, number, step.tool, turn.id)
-        parts = tuple(part for part in kept if isinstance(part, Thinking) or (isinstance(part, ToolCall) and part.name == TOOL))
+        parts = tuple(part for part in kept if isinstance(part, Thinking) or (isinstance(part, ToolCall) and part.name in TOOLS))
         if not any(isinstance(part, ToolCall) for part in parts):
             job.extra = add_usage(job.extra, answered.usage)
             return
@@ -155,4 +157,4 @@ class Flushing:
 
 
 def tool_of(prepared: Prepared) -> ToolSpec | None:
-    return next((spec for spec in prepared.tools if spec.name == TOOL), None)
+    return next((spec for spec in prepared.tools if spec.name in TOOLS), None)

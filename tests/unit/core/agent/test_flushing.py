@@ -12,6 +12,7 @@ from ostiary.contracts.errors import ModelUnavailable
 from ostiary.contracts.events import ApprovalAsked, Compacted, ModelAnswered, ToolResulted, TurnEnded
 from ostiary.contracts.model import ModelFacts, ModelRef, ModelRequest
 from ostiary.contracts.policy import Action, Allow, Ask, Decision
+from ostiary.contracts.store import DeleteSession
 from ostiary.core.agent.room import CompactionRules, FlushRules
 from ostiary.core.agent.run import RunRules
 from ostiary.kit.house import OneModel
@@ -105,3 +106,22 @@ async def test_what_would_need_a_persons_yes_is_refused_in_silence(tmp_path: Pat
     assert (memory.calls, asked) == ([], [])
     assert {each.fate for each in results} == {"refused"}
     assert len(house.channel.sent) == len(TALK)
+
+
+async def test_the_tool_is_known_by_the_name_that_a_posture_gives_it(tmp_path: Path) -> None:
+    memory, model = Tool("vault_memory_write"), remembering(call("vault_memory_write", {"n": 1}))
+    async with engine(tmp_path, model, catalogue=SMALL, run=RULES, tools=[memory]) as house:
+        await talk(house, *TALK)
+    assert memory.calls
+
+
+async def test_a_conversation_begun_again_under_the_same_name_is_asked_anew(tmp_path: Path) -> None:
+    model = remembering(say("NO_REPLY"))
+    async with engine(tmp_path, model, catalogue=SMALL, run=RULES, tools=[Tool("memory_write")]) as house:
+        await talk(house, *TALK)
+        before = sum(map(is_flush, model.requests))
+        await house.store.commit([DeleteSession(key=MAIN)])
+        house.sessions.forget(MAIN)
+        house.clock.jump(60.0)
+        await talk(house, *TALK)
+    assert sum(map(is_flush, model.requests)) == 2 * before
