@@ -171,6 +171,7 @@ def _vault_desk(house: House) -> VaultDesk:
         diff=lambda old, new, path: unified(old, new, path, limit=VAULT_DIFF),
         memory=house.memory,
         exec=house.exec,
+        reindex=house.vault.search.ask_reindex,
         document_bytes=house.newest.live.current.config.vault.document_max_bytes,
         facts=lambda: {"version": __version__, "uptime": round(house.clock.monotonic() - began, 1), "process": "gateway"},
     )

@@ -123,6 +123,7 @@ def _pages(vault: Vault, config: Config, clock: Clock) -> Pages:
         embedder=vault.embedder,
         clock=clock,
         diff=lambda old, new, path: unified(old, new, path, limit=100_000),
+        reindex=vault.search.ask_reindex,
         document_bytes=config.vault.document_max_bytes,
         facts=lambda: {"version": __version__, "uptime": round(clock.monotonic() - began, 1), "process": "vault"},
     )

@@ -64,7 +64,13 @@ class Gateway:
             except (OSError, HTTPException, ValueError) as error:
                 raise gone() from error
 
-    def _connection(self, seconds: float) -> HTTPConnection:
+    @property
+    def authorization(self) -> dict[str, str]:
+        """The header that every request must bear."""
+        return {"Authorization": f"Bearer {self._token}"}
+
+    def connection(self, seconds: float) -> HTTPConnection:
+        """A new one, for requests of one's own; it connects with the first."""
         if not self._certificate:
             return HTTPConnection(self._host, self._port, timeout=seconds)
         import ssl
@@ -78,10 +84,10 @@ class Gateway:
 
     @contextlib.contextmanager
     def _open(self, method: str, path: str, body: object, headers: dict[str, str], seconds: float) -> Iterator[HTTPResponse]:
-        connection = self._connection(seconds)
+        connection = self.connection(seconds)
         try:
             content = None if body is None else json.dumps(body)
-            connection.request(method, path, content, {**headers, "Authorization": f"Bearer {self._token}"})
+            connection.request(method, path, content, {**headers, **self.authorization})
             response = connection.getresponse()
             if response.status != 200:
                 raise refusal(response.status, response.read(65_536))

@@ -181,10 +181,17 @@ class HttpVault:
             await anyio.sleep(_POLL_SECONDS)
 
     async def reindex(self, progress: Callable[[float], None]) -> None:
-        raise BadInput(
-            "the gateway holds the index, and makes it anew by itself when its embedder changes",
-            hint="To make it anew now: stop the gateway, run this again, start it again.",
-        )
+        """The gateway makes it; this waits, as long as it gets on."""
+        status = _index((await self._json("POST", "reindex", {}))["index"])
+        last, since = -1.0, anyio.current_time()
+        while status.rebuilding is not None:
+            progress(status.rebuilding)
+            if status.rebuilding != last:
+                last, since = status.rebuilding, anyio.current_time()
+            if anyio.current_time() - since > _STUCK_SECONDS:
+                raise StoreUnavailable("the new index does not get on", hint="See `ostiary logs`.")
+            await anyio.sleep(_POLL_SECONDS)
+            status = _index((await self._json("GET", "status"))["index"])
 
     async def _batch(self, collection: str, files: Sequence[NewFile], trust: str) -> Sequence[Wrote]:
         import msgspec
@@ -236,11 +243,11 @@ class HttpVault:
 
     def _once(self, method: str, path: str, body: bytes | None, headers: Headers) -> tuple[Headers, bytes]:
         if self._connection is None:
-            self._connection = self._gateway._connection(_SECONDS)
-        self._connection.request(method, _PREFIX + path, body, {**headers, "Authorization": f"Bearer {self._gateway._token}"})
+            self._connection = self._gateway.connection(_SECONDS)
+        self._connection.request(method, _PREFIX + path, body, {**headers, **self._gateway.authorization})
         response = self._connection.getresponse()
         content = response.read()
-        if response.status != 200:
+        if response.status not in (200, 202):
             raise _refusal(response.status, content)
         return {name.lower(): value for name, value in response.getheaders()}, content
 

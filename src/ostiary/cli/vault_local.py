@@ -218,6 +218,12 @@ class LocalVault:
 
     async def reindex(self, progress: Callable[[float], None]) -> None:
         search = self._vault.search
+        if self._config.vault.mode == "remote":
+            await search.ask_reindex()
+            while (made := (await search.status()).rebuilding) is not None:
+                progress(made)
+                await self._clock.sleep(_POLL_SECONDS)
+            return
         async with anyio.create_task_group() as group:
 
             async def report() -> None:

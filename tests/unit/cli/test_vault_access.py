@@ -1,6 +1,7 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from ostiary.cli.vault_access import Access, NewFile, RestoreWish
@@ -135,3 +136,13 @@ async def test_catching_up_leaves_nothing_waiting(access: Access) -> None:
     status = await access.catch_up(lambda index: None)
     assert (status.waiting, status.documents) == (0, 20)
     assert [use.documents for use in (await access.status()).collections] == [20]
+
+
+async def test_the_index_is_made_anew_and_finds_the_same(access: Access) -> None:
+    await access.put("_memory", NewFile(path="a.md", content=b"albatross"))
+    before = await access.search("albatross", collections=["_memory"])
+    with anyio.fail_after(10):
+        await access.reindex(lambda share: None)
+    after = await access.search("albatross", collections=["_memory"])
+    assert [hit.path for hit in after.passages] == [hit.path for hit in before.passages] == ["a.md"]
+    assert after.notices == ()

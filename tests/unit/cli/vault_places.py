@@ -66,6 +66,7 @@ async def serving(home: Path) -> AsyncIterator[Gateway]:
             clock=clock,
             diff=lambda old, new, path: unified(old, new, path),
             memory=memory,
+            reindex=search.ask_reindex,
         )
         door = Door(Gate(lambda: TOKEN, monotonic=clock.monotonic), pages=vault_pages(desk))
         ready = anyio.Event()

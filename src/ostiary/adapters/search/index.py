@@ -70,6 +70,7 @@ class SearchIndex:
         self._source = source
         self._turn = anyio.Lock()
         self._building = anyio.Lock()
+        self._nudge = anyio.Event()
         self._asked_at = 0.0
         self._silent_until = 0.0
         self._problem = ""
@@ -164,6 +165,14 @@ class SearchIndex:
         await self._writing.run(lambda connection: self._begin(connection, is_live=False))
         await self._build()
 
+    async def ask_reindex(self) -> None:
+        """As `reindex`, made by `run`, which begins at once. While one is being made already that one is it."""
+        if self._progress is None:
+            await self._live()
+            await self._writing.run(lambda connection: self._begin(connection, is_live=False))
+            self._progress = 0.0
+        self._nudge.set()
+
     async def run(self) -> None:
         """Until cancelled: takes in what changed, embeds what has no vectors, makes a new index when one is needed.
 
@@ -176,14 +185,29 @@ class SearchIndex:
             except (StoreError, Busy) as error:
                 # The store may be away for a while; the index waits for it.
                 self._problem = str(error)
-            await self._clock.sleep(self._options.every if self._is_asked else self._options.look)
+            await self._pause(self._options.every if self._is_asked else self._options.look)
+
+    async def _pause(self, seconds: float) -> None:
+        """Shorter if somebody asks for a new index."""
+        async with anyio.create_task_group() as group:
+
+            async def sleep() -> None:
+                await self._clock.sleep(seconds)
+                group.cancel_scope.cancel()
+
+            group.start_soon(sleep)
+            await self._nudge.wait()
+            group.cancel_scope.cancel()
+        self._nudge = anyio.Event()
 
     @property
     def _is_asked(self) -> bool:
         return bool(self._asked_at) and self._clock.monotonic() - self._asked_at < self._options.idle
 
     async def _is_due(self) -> bool:
-        """Whether a new index is needed, or more waits than a question should take in."""
+        """Whether something was erased, a new index is needed, or more waits than a question should take in."""
+        if self._progress is not None or await self._source.values(erasures.SPACE):
+            return True
         live = await self._live()
         if not self._fits(live):
             return True

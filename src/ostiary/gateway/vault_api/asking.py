@@ -73,6 +73,14 @@ async def query(desk: VaultDesk, scope: Scope, receive: Receive, send: Send) -> 
     await respond(send, 200, answer)
 
 
+async def reindex(desk: VaultDesk, scope: Scope, receive: Receive, send: Send) -> None:
+    """Begins a new index, while the old one answers; `status` tells how far it is."""
+    if desk.reindex is None:
+        raise ApiError(501, "The index makes itself anew.", code="not_here")
+    await desk.reindex()
+    await respond(send, 202, {"index": asdict(await desk.search.status())})
+
+
 async def embed(desk: VaultDesk, scope: Scope, receive: Receive, send: Send) -> None:
     asked = await reading.body(scope, receive, _Embed)
     embedder = embedder_of(desk.embedder)

@@ -1,6 +1,6 @@
 """What the pages stand on, and who writes through them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
@@ -45,8 +45,9 @@ class Exec(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultDesk:
-    """`diff` gives unified text of two contents (None: there was none), empty for what is not text. Without `memory`, `exec` or
-    `embedder` their pages say that there is none here. `facts` adds to the status what only assembly knows."""
+    """`diff` gives unified text of two contents (None: there was none), empty for what is not text. Without `memory`, `exec`,
+    `reindex` or `embedder` their pages say that there is none here. `reindex` begins a new index and does not wait.
+    `facts` adds to the status what only assembly knows."""
 
     store: Store
     documents: Documents
@@ -56,6 +57,7 @@ class VaultDesk:
     diff: Callable[[bytes | None, bytes | None, str], str]
     memory: "Memory | None" = None
     exec: Exec | None = None
+    reindex: Callable[[], Awaitable[None]] | None = None
     document_bytes: int = 100_000_000
     facts: Callable[[], Mapping[str, object]] = dict
     bodies: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_BODIES_AT_ONCE))

@@ -40,6 +40,7 @@ _TABLE: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
     "move": {"POST": (_WRITE, "documents", "move")},
     "batch": {"POST": (_WRITE, "batch", "batch")},
     "query": {"POST": (_READ, "asking", "query")},
+    "reindex": {"POST": (_WRITE, "asking", "reindex")},
     "embed": {"POST": (_READ, "asking", "embed")},
     "exec": {"POST": (_WRITE, "asking", "execute")},
     "memory/list": {"GET": (_READ, "memory", "listing")},

@@ -55,6 +55,21 @@ async def test_a_reindex_finds_the_same_and_leaves_one_generation(tmp_path: Path
         assert (await house.index.status()).documents == 5
 
 
+async def test_a_new_index_that_is_asked_for_is_made_in_the_background(tmp_path: Path) -> None:
+    async with open_house(tmp_path) as house, anyio.create_task_group() as tasks:
+        await house.put("a.md", "albatross")
+        await house.index.settle()
+        before = await house.index.generation()
+        tasks.start_soon(house.index.run)
+        await wait_until(lambda: house.clock.sleepers == 1)
+        await house.index.ask_reindex()
+        await house.index.ask_reindex()
+        await wait_until(lambda: house.index.progress is None)
+        assert await house.index.generation() == before + 1
+        assert await house.paths("albatross") == ["a.md"]
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_rebuild_that_was_cut_short_goes_on(tmp_path: Path) -> None:
     embedder = Letters()
     async with open_house(tmp_path, embedder=embedder) as house:

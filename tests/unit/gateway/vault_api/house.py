@@ -83,6 +83,7 @@ async def vault(folder: Path, limits: StoreLimits | None = None) -> AsyncIterato
             clock=clock,
             diff=lambda old, new, path: unified(old, new, path, limit=20_000),
             memory=memory,
+            reindex=search.ask_reindex,
             document_bytes=1_000_000,
         )
         yield VaultClient(desk, store, clock)

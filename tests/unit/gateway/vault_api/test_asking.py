@@ -28,6 +28,22 @@ async def test_a_question_that_makes_no_sense_is_refused(client: VaultClient, bo
     assert (await client.post("query", **body)).status == 400
 
 
+async def test_a_new_index_is_begun_and_not_waited_for(client: VaultClient) -> None:
+    await client.put("notes/a.md", "albatross")
+    begun = await client.post("reindex")
+    assert (begun.status, begun.json["index"]["rebuilding"]) == (202, 0.0)
+    again = await client.post("reindex")
+    assert again.json["index"]["rebuilding"] == 0.0
+    found = (await client.post("query", text="albatross", collections=["notes"])).json
+    assert (len(found["results"]), len(found["notices"])) == (1, 1)
+
+
+async def test_where_the_index_is_elsewhere_that_is_said(client: VaultClient) -> None:
+    client.without(reindex=None)
+    refused = await client.post("reindex")
+    assert (refused.status, refused.error["code"]) == (501, "not_here")
+
+
 async def test_texts_become_vectors(client: VaultClient) -> None:
     made = (await client.post("embed", input=["a", "bb"])).json
     assert made == {"vectors": [[1.0, 0.0], [0.0, 1.0]], "model": "lengths", "dimensions": 2}

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from ostiary.adapters.store.remote.calls import FORMAT, call_of
 from ostiary.adapters.store.remote.faults import fault_of
@@ -18,10 +18,16 @@ _FENCE = reader_of(Lease | None)
 _MISFITS = (TypeError, ValueError, KeyError, AttributeError, IndexError)
 
 
+class Renewable(Search, Protocol):
+    async def ask_reindex(self) -> None:
+        """A new index is made from now on; this does not wait for it."""
+        ...
+
+
 class Answering:
     """Every call gets an answer: what the contract gives, or the contract's error. Nothing beyond the contracts is reachable."""
 
-    def __init__(self, store: SqliteStore, search: Search, embedder: Embedder | None) -> None:
+    def __init__(self, store: SqliteStore, search: Renewable, embedder: Embedder | None) -> None:
         self._store = store
         self._search = search
         self._embedder = embedder
@@ -68,7 +74,7 @@ class Answering:
             case "embed":
                 return await self._embed(**given)
             case "search.reindex":
-                await self._search.reindex()  # type: ignore[attr-defined]
+                await self._search.ask_reindex()
                 return None
             case "audit.verify":
                 return await self._store.audit(given.get("heads", ())).verify()

@@ -35,7 +35,7 @@ class RemoteSearch:
     async def forget(self, collection: str, path: str) -> None:
         await self._call("search.forget", collection=collection, path=path)
 
-    async def reindex(self) -> None:
+    async def ask_reindex(self) -> None:
         await self._call("search.reindex")
 
     async def run(self) -> None:
