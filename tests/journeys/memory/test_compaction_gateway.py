@@ -12,8 +12,9 @@ from tests.journeys.gateway.model import Model, running
 WHO = "ada"
 SPARSE = {
     "model": {"primary": "kit/kit-1"},
-    "compaction": {"memoryFlush": {"enabled": False}},
+    "compaction": {"atTokens": 6000, "memoryFlush": {"enabled": False}},
 }
+LONG = "hello again " * 1500
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def model_server() -> Iterator[Model]:
 def home(tmp_path: Path, model_server: Model) -> Home:
     model_server.begin()
     home = Home(tmp_path / "home")
-    home.configure({**config(model_server.url), "agents": {"defaults": SPARSE}, "session": {"historyLimit": 6}})
+    home.configure({**config(model_server.url), "agents": {"defaults": SPARSE}})
     return home
 
 
@@ -39,7 +40,7 @@ def is_summary(asked: dict[str, object]) -> bool:
 def test_a_fact_from_before_the_summary_is_still_sent_to_the_model(home: Home, model_server: Model) -> None:
     model_server.begin("one", "two", "three", "They said hello.", "four")
     with home.up() as gateway:
-        told = [gateway.say(text, WHO).text for text in ("My locker is number 90210.", "hello", "hello again", "Which locker?")]
+        told = [gateway.say(text, WHO).text for text in ("My locker is number 90210.", "hello", LONG, "Which locker?")]
         command = gateway.say("/context", WHO).text
     asked = [request.body for request in model_server.requests]
     assert told == ["one", "two", "three", "four"]
@@ -47,6 +48,17 @@ def test_a_fact_from_before_the_summary_is_still_sent_to_the_model(home: Home, m
     assert "90210" in str(asked[-1]["messages"])
     assert "one" not in [message["content"] for message in asked[-1]["messages"]]
     assert "messages" in command
+
+
+def test_messages_beyond_the_owners_limit_leave_their_facts_behind_and_cost_no_call(home: Home, model_server: Model) -> None:
+    home.configure({**config(model_server.url), "agents": {"defaults": SPARSE}, "session": {"historyLimit": 6}})
+    model_server.begin("one", "two", "three", "four")
+    with home.up() as gateway:
+        for text in ("My locker is number 90210.", "hello", "hello again", "Which locker?"):
+            gateway.say(text, WHO)
+    assert [is_summary(request.body) for request in model_server.requests] == [False] * 4
+    assert "90210" in str(model_server.last["messages"])
+    assert "one" not in [message["content"] for message in model_server.last["messages"]]
 
 
 def test_a_summary_can_be_asked_for(home: Home, model_server: Model) -> None:
@@ -68,7 +80,7 @@ def test_a_power_cut_in_the_middle_of_a_summary_loses_nothing(home: Home, model_
     held: Reply = say("never said")
     model_server.begin("one", "two", "three", type(held)(parts=held.parts, holds={0: gate}))
     with home.up() as gateway:
-        for text in ("My locker is number 90210.", "hello", "hello again"):
+        for text in ("My locker is number 90210.", "hello", LONG):
             gateway.say(text, WHO)
         connection = gateway.open(
             "POST", "/v1/chat/completions", {"messages": [{"role": "user", "content": "Which?"}], "user": WHO}

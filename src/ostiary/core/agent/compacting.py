@@ -7,6 +7,7 @@ made of excerpts. A session never becomes unusable by growing.
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Literal
 
 import anyio.to_thread
 
@@ -43,19 +44,23 @@ _TRIES = 2
 _HALVINGS = 4
 _PIECES = 8
 _IN_LOOP = 50_000
+PLAIN_CHARACTERS = 4_000
+Due = Literal["full", "many"]
 Ask = Callable[[ModelRequest, float], Awaitable[Answered]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compact:
     """A step: summarise before the next request. `is_asked`: a person wants it, and nothing else of this turn; `is_refused`: the
-    model found the conversation too long, whatever we think of its length."""
+    model found the conversation too long, whatever we think of its length; `is_plain`: only messages beyond the owner's limit
+    go, which is worth excerpts and not the price of a model's call."""
 
     choice: ModelChoice
     facts: ModelFacts
     instructions: str = ""
     is_asked: bool = False
     is_refused: bool = False
+    is_plain: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,17 +80,19 @@ class Compacting:
         self._rules = rules
         self._guard = guard
 
-    def is_due(self, job: Job, session: Session, facts: ModelFacts, fixed: int) -> bool:
-        """Whether older turns are to be summarised before the next request of this turn. Costs nothing far from the limit."""
+    def due(self, job: Job, session: Session, facts: ModelFacts, fixed: int) -> Due | None:
+        """Why older turns are to be summarised before the next request of this turn. Costs nothing far from the limit."""
         rules = self._rules()
         if not rules.compaction.is_on or job.compactions >= rules.compaction.attempts or is_one_call(job.key):
-            return False
+            return None
         limit = limit_of(rules.compaction, facts)
         is_full = tokens_of(session, fixed) > limit
         if not is_full and not self._is_many(session, rules):
-            return False
+            return None
         cut = self._cut(job, session, limit, rules)
-        return cut is not None and (not is_full or _fresh(cut) > limit * CHARACTERS_PER_TOKEN / 20)
+        if cut is None or (is_full and _fresh(cut) <= limit * CHARACTERS_PER_TOKEN / 20):
+            return None
+        return "full" if is_full else "many"
 
     def can(self, job: Job, session: Session, facts: ModelFacts) -> bool:
         """Whether summarising could still make room after a request was refused as too long."""
@@ -137,8 +144,9 @@ class Compacting:
         return True
 
     async def _summary(self, cut: Cut, step: Compact, session: Session, limit: int) -> tuple[Compacted, Usage]:
-        rules, room = self._rules().compaction, summary_characters(limit)
-        told, usage = await self._told(cut, step, rules, session.name, room)
+        rules = self._rules().compaction
+        room = min(summary_characters(limit), PLAIN_CHARACTERS) if step.is_plain else summary_characters(limit)
+        told, usage = ("", Usage()) if step.is_plain else await self._told(cut, step, rules, session.name, room)
         if told and could_leak(cut.label):
             told = harmless(told, Known(cut.covered))
         made = partial(_made, cut, told, room)

@@ -64,9 +64,7 @@ class Flushing:
         flush = rules.compaction.flush
         if job.has_flushed or not (rules.compaction.is_on and flush.enabled and flush.prompt) or is_one_call(job.key):
             return False
-        is_near = tokens_of(session, fixed) > soft_limit(rules.compaction, limit_of(rules.compaction, facts))
-        is_many = bool(rules.history_messages) and len(session.messages) > rules.history_messages
-        if not is_near and not is_many:
+        if tokens_of(session, fixed) <= soft_limit(rules.compaction, limit_of(rules.compaction, facts)):
             return False
         if not session.marks or session.marks[0][0] == job.turn or tool_of(prepared) is None:
             return False

@@ -210,9 +210,10 @@ class Runner:
             return self._flushing.step(session, prepared, request, session.label.join(prepared.label))
         if wish:
             return Compact(choice=choice, facts=facts, is_asked=True, instructions=_words(turn) if wish == ASKED else "")
-        if job.must_compact or self._compacting.is_due(job, session, facts, fixed):
+        due = self._compacting.due(job, session, facts, fixed)
+        if job.must_compact or due:
             is_refused, job.must_compact = job.must_compact, False
-            return Compact(choice=choice, facts=facts, is_refused=is_refused)
+            return Compact(choice=choice, facts=facts, is_refused=is_refused, is_plain=due == "many" and not is_refused)
         return None
 
     async def _ask(self, job: Job, asked: Asked) -> bool:
