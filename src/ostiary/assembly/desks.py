@@ -2,6 +2,7 @@
 own matter: who may come here at all was decided by scope, before."""
 
 import hashlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +20,12 @@ from ostiary.assembly.config.problems import parse_path
 from ostiary.assembly.config.secret import MASK
 from ostiary.assembly.newest import Newest
 from ostiary.contracts.content import Label, Trust
-from ostiary.contracts.errors import Conflict
+from ostiary.contracts.errors import Busy, Conflict, StoreError
 from ostiary.contracts.events import Noted
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.model import ModelRef
 from ostiary.contracts.records import dataclass
+from ostiary.contracts.search import Search
 from ostiary.contracts.store import DeleteSession, SessionRecord
 from ostiary.core.routing.lanes import Lanes
 from ostiary.core.routing.supervisor import Supervisor
@@ -31,6 +33,10 @@ from ostiary.core.sessions.pen import Sessions
 from ostiary.gateway.methods.services import Activity, Writing
 from ostiary.gateway.protocol.config import ConfigSchema, ConfigView
 from ostiary.gateway.protocol.models import Kind, Profile
+
+log = logging.getLogger("ostiary.sessions")
+
+SESSIONS = "_sessions"
 
 Apply = Callable[[Loaded], int]
 """Put a loaded configuration in force; gives its generation."""
@@ -41,6 +47,7 @@ class SessionsAtDesk:
     engine: Supervisor
     sessions: Sessions
     lanes: Lanes
+    search: Search
 
     def activity(self) -> Mapping[str, Activity]:
         found: dict[str, Activity] = {}
@@ -69,6 +76,11 @@ class SessionsAtDesk:
         async with self.sessions.pen(session):
             await self.sessions.write([DeleteSession(key=session)])
             self.sessions.forget(session)
+        try:
+            await self.search.forget(SESSIONS, str(session))
+        except (StoreError, Busy) as error:
+            # It is deleted, and the store has noted it: the index follows as soon as it can.
+            log.warning("the index forgets %s later: %s", session, error)
 
     async def note(self, session: SessionKey, text: str, *, by: Principal) -> int:
         label = Label(trust=Trust.OWNER if by.is_owner else Trust.CONTACT, sources=(str(by.user),))

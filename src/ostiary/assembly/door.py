@@ -201,7 +201,7 @@ def _socket(house: House, gate: Gate, books: SharedGatewayDb, place: Place) -> "
         commands=house.host.commands.all,
         problems=lambda: problems_of(house),
         log_file=lambda: log_file,
-        sessions=SessionsAtDesk(engine=house.engine, sessions=house.sessions, lanes=house.lanes),
+        sessions=SessionsAtDesk(engine=house.engine, sessions=house.sessions, lanes=house.lanes, search=house.vault.search),
         models=ModelsAtDesk(
             home=house.home,
             environ=house.environ,

@@ -1,5 +1,6 @@
 """The store itself, for commands that change sessions while no gateway runs."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -7,8 +8,20 @@ from pathlib import Path
 from ostiary.adapters.store.sqlite import open_store
 from ostiary.assembly.keys import store_key
 from ostiary.assembly.machine import SystemClock
-from ostiary.assembly.vault import STORE, elsewhere, open_vault
+from ostiary.assembly.vault import STORE, Vault, elsewhere, open_vault
 from ostiary.contracts.store import Store
+
+
+@asynccontextmanager
+async def own_vault(home: Path) -> AsyncIterator[Vault]:
+    """As `own_store`, with the index, for what must leave it too."""
+    from ostiary.assembly.config.load import load
+
+    remote = elsewhere(home)
+    config = load(home, os.environ).config if remote is None else remote
+    key = store_key(home, config) if remote is None else b""
+    async with open_vault(home, key, clock=SystemClock(), config=config, embedder=None, patience=0.0) as vault:
+        yield vault
 
 
 @asynccontextmanager

@@ -1,5 +1,6 @@
 """`ostiary sessions`: look at conversations, take them out, bring them in."""
 
+import contextlib
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -11,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from ostiary.adapters.store.sqlite import SqliteReader
+    from ostiary.assembly.vault import Vault
     from ostiary.contracts.identity import SessionKey
     from ostiary.contracts.store import Store
 
@@ -195,6 +197,8 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Delete a conversation for ever."""
+    from ostiary.cli.own_store import own_vault
+    from ostiary.contracts.errors import Busy, StoreError
     from ostiary.contracts.store import DeleteSession
 
     name = _key(key)
@@ -202,7 +206,14 @@ def delete(
         raise _unknown(key)
     if not yes and not typer.confirm(f"Delete {key} for ever?"):
         raise typer.Exit(1)
-    _write(lambda store: store.commit([DeleteSession(key=name)]))
+
+    async def erase(vault: "Vault") -> None:
+        await vault.store.commit([DeleteSession(key=name)])
+        # Where the index cannot be opened now, the store has noted it.
+        with contextlib.suppress(StoreError, Busy):
+            await vault.search.forget("_sessions", str(name))
+
+    _alone(own_vault, erase)
     print(f"{key} is deleted.")
 
 
@@ -268,15 +279,20 @@ def _read(look: "Callable[[SqliteReader], Awaitable[T]]") -> T:
 
 
 def _write(act: "Callable[[Store], Awaitable[T]]") -> T:
+    from ostiary.cli.own_store import own_store
+
+    return _alone(own_store, act)
+
+
+def _alone(opened: Callable[[Path], AbstractAsyncContextManager[S]], act: Callable[[S], Awaitable[T]]) -> T:
     """Only while no gateway holds the state directory: it keeps sessions in memory and must not be surprised."""
     from ostiary.cli.client import find_gateway
     from ostiary.cli.home import home
-    from ostiary.cli.own_store import own_store
     from ostiary.contracts.errors import Busy
 
     if find_gateway(home()) is not None:
         raise Busy("the gateway is running and holds the sessions", hint="Stop it first, then try again.")
-    return _with(own_store, act)
+    return _with(opened, act)
 
 
 def _with(opened: Callable[[Path], AbstractAsyncContextManager[S]], act: Callable[[S], Awaitable[T]]) -> T:

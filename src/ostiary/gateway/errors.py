@@ -4,7 +4,19 @@ import math
 import re
 
 from ostiary.contracts.engine import Outcome
-from ostiary.contracts.errors import BadInput, Busy, NotAllowed, OstiaryError, StoreUnavailable, UnknownSession
+from ostiary.contracts.errors import (
+    BadInput,
+    Busy,
+    Conflict,
+    EmbedderUnavailable,
+    NotAllowed,
+    OstiaryError,
+    QuotaExceeded,
+    SandboxUnavailable,
+    StoreRefused,
+    StoreUnavailable,
+    UnknownSession,
+)
 
 _NAMED = re.compile(r"(response_format|tool_choice|parallel_tool_calls): ")
 
@@ -94,8 +106,16 @@ def from_error(error: OstiaryError) -> ApiError:
             return ApiError(400, message, code="bad_input")
         case Busy():
             return ApiError(429, message, code="busy", retry_after=1)
+        case Conflict():
+            return ApiError(409, message, code="conflict")
+        case QuotaExceeded():
+            return ApiError(507, message, code="quota_exceeded")
         case StoreUnavailable():
             return ApiError(503, message, code="store_unavailable", retry_after=5)
+        case StoreRefused():
+            return ApiError(503, message, code="store_refused")
+        case EmbedderUnavailable() | SandboxUnavailable():
+            return ApiError(503, message, code="unavailable", retry_after=30)
         case _:
             return ApiError(500, message, code="internal")
 

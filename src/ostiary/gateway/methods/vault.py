@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from ostiary.contracts.errors import Conflict, QuotaExceeded
+from ostiary.contracts.errors import Conflict
 from ostiary.contracts.identity import Principal
 from ostiary.gateway.methods.services import Call, Services, VaultDesk
 from ostiary.gateway.protocol.errors import MethodError, from_error
@@ -109,8 +109,6 @@ async def _written(desk: VaultDesk, collection: str, path: str, act: Awaitable[T
     """A conflict tells what is there now, so that a person can decide."""
     try:
         return await act
-    except QuotaExceeded as error:
-        raise MethodError("TOO_LARGE", from_error(error).message, hint=error.hint) from None
     except Conflict as error:
         now = await desk.newest(collection, path) if path else None
         details = None

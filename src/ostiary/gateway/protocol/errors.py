@@ -7,8 +7,12 @@ from ostiary.contracts.errors import (
     BadInput,
     Busy,
     Conflict,
+    EmbedderUnavailable,
     NotAllowed,
     OstiaryError,
+    QuotaExceeded,
+    SandboxUnavailable,
+    StoreRefused,
     StoreUnavailable,
     UnknownSession,
 )
@@ -73,7 +77,15 @@ class MethodError(Exception):
         self.retry_after_ms = retry_after_ms
 
 
-_OF_STATUS: Mapping[int, Code] = {401: "UNAUTHORIZED", 403: "FORBIDDEN", 404: "NOT_FOUND", 413: "TOO_LARGE", 429: "BUSY"}
+_OF_STATUS: Mapping[int, Code] = {
+    401: "UNAUTHORIZED",
+    403: "FORBIDDEN",
+    404: "NOT_FOUND",
+    409: "CONFLICT",
+    413: "TOO_LARGE",
+    429: "BUSY",
+    507: "TOO_LARGE",
+}
 
 
 def from_error(error: OstiaryError) -> MethodError:
@@ -90,8 +102,12 @@ def from_error(error: OstiaryError) -> MethodError:
             return MethodError("BUSY", message, hint=error.hint, retry_after_ms=1000)
         case Conflict():
             return MethodError("CONFLICT", message, hint=error.hint)
+        case QuotaExceeded():
+            return MethodError("TOO_LARGE", message, hint=error.hint)
         case StoreUnavailable():
             return MethodError("UNAVAILABLE", message, hint=error.hint, retry_after_ms=5000)
+        case StoreRefused() | EmbedderUnavailable() | SandboxUnavailable():
+            return MethodError("UNAVAILABLE", message, hint=error.hint)
         case _:
             return MethodError("INTERNAL", message, hint=error.hint)
 

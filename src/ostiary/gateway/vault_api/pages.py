@@ -4,14 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from importlib import import_module
 
-from ostiary.contracts.errors import (
-    Conflict,
-    EmbedderUnavailable,
-    QuotaExceeded,
-    SandboxUnavailable,
-    StoreRefused,
-    ToolError,
-)
+from ostiary.contracts.errors import Conflict, ToolError
 from ostiary.gateway.asgi import App, Receive, Scope, Send, header
 from ostiary.gateway.auth import caller_of, require
 from ostiary.gateway.errors import ApiError, sentence
@@ -63,14 +56,8 @@ def vault_pages(desk: VaultDesk) -> Mapping[str, Mapping[str, App]]:
             except Conflict as error:
                 is_asked = bool(header(scope, b"if-match") or header(scope, b"if-none-match"))
                 raise ApiError(412 if is_asked else 409, sentence(error), code="conflict") from None
-            except QuotaExceeded as error:
-                raise ApiError(507, sentence(error), code="quota_exceeded") from None
-            except (EmbedderUnavailable, SandboxUnavailable) as error:
-                raise ApiError(503, sentence(error), code="unavailable", retry_after=30) from None
             except ToolError as error:
                 raise ApiError(422, sentence(error), code="refused") from None
-            except StoreRefused as error:
-                raise ApiError(503, sentence(error), code="store_refused") from None
 
         return app
 

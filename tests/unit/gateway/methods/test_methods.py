@@ -247,8 +247,11 @@ async def test_a_session_is_reset_and_deleted(tmp_path: Path) -> None:
         kinds = [event["kind"] for event in (await client.call("sessions.events", {"key": MAIN}))["events"]]
         assert "turn.started" in kinds
         assert kinds[-1] == "session.reset"
+        said = {"text": "what did I say to hello", "limit": 5}
+        assert (await client.call("sessions.search", said))["hits"]
         await client.call("sessions.delete", {"key": MAIN, "idempotencyKey": "87654321"})
         assert await code_of(client, "sessions.get", {"key": MAIN}) == "NOT_FOUND"
+        assert (await client.call("sessions.search", said))["hits"] == []
 
 
 async def test_the_journal_is_read_in_pages_and_by_turn(tmp_path: Path) -> None:

@@ -397,7 +397,7 @@ async def open_room(tmp_path: Path, *steps: Any, limits: SocketLimits | None = N
             services = Services(
                 engine=engine, store=store, catalogue=house.catalogue, clock=clock, version="1.2.3", started_at=clock.now(),
                 facts=lambda: {"home": "/home/test", "generation": 7}, models=models, config=config, devices=devices,
-                sessions=SessionsAtDesk(engine=engine, sessions=engine._sessions, lanes=engine._lanes),
+                sessions=SessionsAtDesk(engine=engine, sessions=engine._sessions, lanes=engine._lanes, search=search),
                 control=ControlAtDesk(control=control, standings=lambda by: (standing,)), policy=policy_desk(),
                 approvals=engine.approvals, audit_log=store.audit(),
                 changes=ChangesAtDesk(changes=changes, documents=store.documents, redact=lambda text: text),
