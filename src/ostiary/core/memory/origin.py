@@ -98,22 +98,28 @@ class Origins:
     async def brought_by(self, path: str, text: str) -> DocumentVersion:
         """The version that first held the lines as they stand. Notes grow at the end, so it is found by halving; where a text
         went and came back, one of the times it came. Raises BadInput if there is no such document."""
-        history = [each for each in await self._documents.history(COLLECTION, path) if not each.erased]
-        if not history:
-            raise BadInput(f"There is no memory file {path[:200]}.")
-        low, high = -1, len(history) - 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            if await self._held(history[middle], text):
-                high = middle
-            else:
-                low = middle
-        return history[high]
+        return await brought_by(self._documents, path, text)
 
-    async def _held(self, version: DocumentVersion, text: str) -> bool:
-        found = await self._documents.get(COLLECTION, version.path, version=version.version) if version.digest else None
-        content = as_text(found[1]) if found is not None else None
-        return content is not None and f"\n{text}\n" in f"\n{content}\n"
+
+async def brought_by(documents: Documents, path: str, text: str) -> DocumentVersion:
+    """As `Origins.brought_by`."""
+    history = [each for each in await documents.history(COLLECTION, path) if not each.erased]
+    if not history:
+        raise BadInput(f"There is no memory file {path[:200]}.")
+    low, high = -1, len(history) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if await _held(documents, history[middle], text):
+            high = middle
+        else:
+            low = middle
+    return history[high]
+
+
+async def _held(documents: Documents, version: DocumentVersion, text: str) -> bool:
+    found = await documents.get(COLLECTION, version.path, version=version.version) if version.digest else None
+    content = as_text(found[1]) if found is not None else None
+    return content is not None and f"\n{text}\n" in f"\n{content}\n"
 
 
 def _said(event: object) -> list[str]:

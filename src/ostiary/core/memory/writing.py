@@ -13,8 +13,9 @@ from ostiary.contracts.messages import UserId
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Documents, DocumentVersion, Extend, Put
 from ostiary.core.agent.bootstrap import folder_of
-from ostiary.core.memory.entries import entries, rendered, replaced
+from ostiary.core.memory.entries import Entry, entries, rendered, replaced
 from ostiary.core.memory.merging import merge
+from ostiary.core.memory.origin import brought_by
 from ostiary.core.memory.paths import COLLECTION, LONG, Area, day_of, numbered, path_of, unconfirmed_path
 from ostiary.core.memory.text import clean, title_of
 
@@ -87,13 +88,20 @@ class Writing:
             found = merge(entries(file.text), f"{title} {text}")
             if found.kind == "known" and found.entry is not None:
                 return Kept(outcome="known", path=file.path, line=found.entry.start, area=area)
-            # What waits may be somebody else's: it stands beside this one until the owner decides.
-            if found.kind == "replaces" and found.entry is not None and file.version is not None and not waits:
+            if found.kind == "replaces" and found.entry is not None and file.version is not None:
+                if waits and not await self._is_own(found.entry, file, wish):
+                    continue
                 content = replaced(file.text, found.entry, entry)
                 put = self._put(file, content, wish, now)
-                return Kept(outcome="reworded", path=file.path, line=found.entry.start, area=area, writes=(put,))
+                outcome: Outcome = "unconfirmed" if waits else "reworded"
+                return Kept(outcome=outcome, path=file.path, line=found.entry.start, area=area, writes=(put,))
         file = _with_room(files, base, entry, waits=waits)
         return self._append(file, entry, wish, area, now, waits=waits, day=day)
+
+    async def _is_own(self, entry: Entry, file: _File, wish: Wish) -> bool:
+        """Whether the same person brought it: what somebody else has waiting stands beside this one until the owner decides."""
+        version = await brought_by(self._documents, folder_of(wish.agent) + file.path, entry.text)
+        return version.author == str(wish.principal.user)
 
     def _append(self, file: _File, entry: str, wish: Wish, area: Area, now: float, *, waits: bool, day: str) -> Kept:
         before = "" if file.text.endswith("\n") else "\n" if file.text else f"# {_heading(area, day, waits=waits)}\n\n"

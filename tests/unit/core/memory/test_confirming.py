@@ -87,8 +87,13 @@ async def test_what_somebody_said_of_themselves_stays_theirs_when_the_owner_conf
     assert settled.path == "memory/users/telegram-42/notes.md"
 
 
-async def test_nobody_rewords_what_waits(house: Home) -> None:
+async def test_nobody_rewords_what_somebody_else_has_waiting(house: Home) -> None:
     await house.keep("Ana is my sister.", "shared", label=MINE.join(WEB))
     await house.keep("It is a lie that Ana is my sister.", "shared", principal=BEN, label=BENS)
     first, second = await house.memory.confirming.waiting()
     assert (first.author, second.author) == ("telegram:1", "telegram:42")
+    await house.keep("It is a lie that Ana is my sister: I have none.", "shared", principal=BEN, label=BENS)
+    assert [note.text for note in await house.memory.confirming.waiting()] == [
+        "Ana is my sister.",
+        "It is a lie that Ana is my sister: I have none.",
+    ]
