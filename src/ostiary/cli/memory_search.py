@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 if TYPE_CHECKING:
     from ostiary.cli.vault_access import Access
@@ -58,9 +58,7 @@ def run(asked: Asked) -> int:
     if asked.stdin:
         vault_access.run(lambda access: _answer_lines(access, asked))
         return 0
-    found = vault_access.run(
-        lambda access: access.recall(asked.text, agent=asked.agent, limit=asked.limit, sessions=asked.sessions)
-    )
+    found = vault_access.run(lambda access: _answer(access, asked))
     for notice in found.notices:
         print(notice, file=sys.stderr)
     if asked.as_json:
@@ -105,15 +103,21 @@ def _data(each: "Passage") -> dict[str, Any]:
     }
 
 
+async def _answer(access: "Access", asked: Asked) -> "Found":
+    await _settle(access)
+    return await access.recall(asked.text, agent=asked.agent, limit=asked.limit, sessions=asked.sessions)
+
+
 async def _answer_lines(access: "Access", asked: Asked) -> None:
     """Until the input ends; a question that cannot be answered gets an error in its place."""
     import anyio.to_thread
 
     from ostiary.contracts.errors import OstiaryError, StoreError
 
-    while line := await anyio.to_thread.run_sync(sys.stdin.buffer.readline, _LONGEST_LINE):
+    await _settle(access)
+    while line := await anyio.to_thread.run_sync(_line, sys.stdin.buffer):
         try:
-            text, limit = _question(line.decode("utf-8", "replace").strip(), asked.limit)
+            text, limit = _question(line, asked.limit)
             found = await access.recall(text, agent=asked.agent, limit=limit, sessions=asked.sessions)
             answer: Any = as_data(found)
         except StoreError:
@@ -123,14 +127,41 @@ async def _answer_lines(access: "Access", asked: Asked) -> None:
         print(json.dumps(answer, ensure_ascii=False), flush=True)
 
 
-def _question(line: str, limit: int) -> tuple[str, int]:
+async def _settle(access: "Access") -> None:
+    """Without a gateway nobody indexes in the background: what changed since the last command is taken in first."""
+    from ostiary.cli.progress import progress
+
+    if access.is_own:
+        with progress() as shown:
+            await access.catch_up(
+                lambda index: shown.of("indexing", index.documents, index.documents + index.waiting), vectors=False
+            )
+
+
+def _line(source: BinaryIO) -> bytes:
+    """The next one. Of one too long to be a question the rest is read and let go: it gets one answer, like every other."""
+    line = source.readline(_LONGEST_LINE)
+    rest = line
+    while rest and not rest.endswith(b"\n") and len(rest) == _LONGEST_LINE:
+        rest = source.readline(_LONGEST_LINE)
+    return line
+
+
+def _question(given: bytes, limit: int) -> tuple[str, int]:
     """Plain text, or {"query": …, "limit": …}. Raises BadInput."""
-    if not line.startswith("{"):
-        return line, limit
     from ostiary.contracts.errors import BadInput
 
+    if len(given) >= _LONGEST_LINE:
+        raise BadInput(f"a question has at most {_LONGEST_LINE:,} bytes")
+    line = given.decode("utf-8", "replace").strip()
+    if not line.startswith("{"):
+        return line, limit
     try:
         asked = json.loads(line)
-        return str(asked["query"]), int(asked.get("limit", limit))
-    except (ValueError, KeyError, TypeError):
-        raise BadInput('a line that begins with { is JSON like {"query": "…", "limit": 6}') from None
+    except (ValueError, RecursionError):
+        asked = {}
+    text, wanted = asked.get("query"), asked.get("limit", limit)
+    if not isinstance(text, str) or type(wanted) is not int:
+        raise BadInput('a line that begins with { is JSON like {"query": "…", "limit": 6}')
+    # Half a surrogate is no text, and nothing could print it.
+    return text.encode("utf-8", "replace").decode(), wanted

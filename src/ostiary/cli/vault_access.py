@@ -120,15 +120,18 @@ class MemoryAccess(Protocol):
         """Confirm what waits, or reject it."""
         ...
 
-    async def catch_up(self, progress: Callable[[IndexStatus], None]) -> IndexStatus:
-        """Wait until everything committed is in the index."""
+    async def catch_up(self, progress: Callable[[IndexStatus], None], *, vectors: bool = True) -> IndexStatus:
+        """Wait until everything committed is in the index; `vectors`: and what somebody else must make for it, too."""
         ...
 
     async def reindex(self, progress: Callable[[float], None]) -> None: ...
 
 
 class Access(VaultAccess, MemoryAccess, Protocol):
-    pass
+    @property
+    def is_own(self) -> bool:
+        """Whether this command holds the vault itself: then nobody else indexes what changed."""
+        ...
 
 
 @asynccontextmanager

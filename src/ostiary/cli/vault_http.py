@@ -52,6 +52,10 @@ class HttpVault:
         self._connection: HTTPConnection | None = None
         self._turn = anyio.Lock()
 
+    @property
+    def is_own(self) -> bool:
+        return False
+
     async def collections(self) -> tuple[CollectionUse, ...]:
         answer = await self._json("GET", "collections")
         return tuple(
@@ -164,7 +168,7 @@ class HttpVault:
         answer: Sequence[Mapping[str, Any]] = (await self._json("POST", "memory/confirm", asked))["settled"]
         return answer
 
-    async def catch_up(self, progress: Callable[[IndexStatus], None]) -> IndexStatus:
+    async def catch_up(self, progress: Callable[[IndexStatus], None], *, vectors: bool = True) -> IndexStatus:
         """The gateway indexes by itself; this waits, as long as it gets on."""
         last, since = -1, anyio.current_time()
         while True:

@@ -89,6 +89,10 @@ class LocalVault:
         self._home = home
         self._clock = clock
 
+    @property
+    def is_own(self) -> bool:
+        return self._config.vault.mode != "remote"
+
     async def collections(self) -> tuple[CollectionUse, ...]:
         return await self._documents.collections()
 
@@ -196,7 +200,7 @@ class LocalVault:
             settled = await confirming.confirm(ids, by=THE_OWNER, agent=agent, area=_area(area))
         return [asdict(each) for each in settled]
 
-    async def catch_up(self, progress: Callable[[IndexStatus], None]) -> IndexStatus:
+    async def catch_up(self, progress: Callable[[IndexStatus], None], *, vectors: bool = True) -> IndexStatus:
         search = self._vault.search
         async with anyio.create_task_group() as group:
 
@@ -211,8 +215,10 @@ class LocalVault:
                 await search.query("-", reach=Reach(collections=()))
                 while (await search.status()).waiting:
                     await self._clock.sleep(_POLL_SECONDS)
-            else:
+            elif vectors:
                 await search.settle()
+            else:
+                await search.take_in()
             group.cancel_scope.cancel()
         return await search.status()
 

@@ -104,6 +104,31 @@ def test_many_questions_are_answered_by_one_process_a_line_each(
     assert "error" in answers[3]
 
 
+def test_every_line_gets_one_answer_however_odd_it_is(notes: Path) -> None:
+    run(["memory", "add", str(notes), "--as", "notes"])
+    lines = [
+        b"x" * 250_000,
+        b'{"query": ' + b"[" * 50_000,
+        b'{"query": "green gate", "limit": 1e999}',
+        b'{"query": "green gate", "limit": true}',
+        b'{"query": null}',
+        b'{"query": "\\ud800 green gate"}',
+        b"\xff\xfe green gate",
+        b"green gate\0",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "ostiary.cli", "memory", "search", "--stdin"],
+        input=b"\n".join(lines),
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": SRC},
+        timeout=20,
+        check=True,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert ["error" in answer for answer in answers] == [True] * 5 + [False] * 3
+    assert {answer[0]["path"] for answer in answers[5:]} == {"notes/garden.md"}
+
+
 def test_what_is_remembered_can_be_explained_and_forgotten(capsys: pytest.CaptureFixture[str]) -> None:
     kept = said(capsys, "memory", "write", "Ana has the key of the blue shed", "--json")
     origins = said(capsys, "memory", "why", "blue shed", "--json")

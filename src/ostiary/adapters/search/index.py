@@ -92,7 +92,8 @@ class SearchIndex:
 
     async def query(self, text: str, *, reach: Reach, limit: int = 6) -> Found:
         """Raises BadInput (empty or overlong question, silly limit), StoreError."""
-        question = text.strip()
+        # Half a surrogate is no text: no embedder takes it.
+        question = text.encode("utf-8", "replace").decode().strip()
         if not question:
             raise BadInput("There is nothing to search for")
         if len(question) > _LONGEST_QUERY:
@@ -153,6 +154,10 @@ class SearchIndex:
         """What was dropped is in no file and no memory any more."""
         self._memory.clear()
         connection.execute("PRAGMA wal_checkpoint(truncate)").fetchall()
+
+    async def take_in(self) -> None:
+        """Everything that is committed can be found by its words when this returns, however long it takes."""
+        await self._catch_up()
 
     async def settle(self) -> None:
         """Take in everything that is committed and make the vectors that are missing, as far as they can be made now."""
