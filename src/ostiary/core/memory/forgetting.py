@@ -6,6 +6,7 @@ What stays is told: that something was forgotten, its digest, and when the last 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import anyio.to_thread
@@ -30,11 +31,12 @@ from ostiary.contracts.store import (
     Tombstone,
     Write,
 )
+from ostiary.core.agent.bootstrap import BOOTSTRAP
 from ostiary.core.memory.entries import Entry, entries, holding, without
-from ostiary.core.memory.paths import SESSIONS
+from ostiary.core.memory.paths import LONG, SESSIONS
 from ostiary.core.memory.rules import MemoryRules
-from ostiary.core.memory.shelf import as_text, ever_there
-from ostiary.core.memory.spoken import Spoken, prompts, spoken
+from ostiary.core.memory.shelf import as_text, elsewhere, ever_there
+from ostiary.core.memory.spoken import Spoken, files, prompts, spoken
 from ostiary.core.memory.summary import tells_of
 from ostiary.core.memory.text import holds, normal
 from ostiary.core.routing.intake import COMMAND_REPLIES
@@ -42,6 +44,8 @@ from ostiary.core.routing.intake import COMMAND_REPLIES
 LEAST_CHARACTERS = 4
 _ROUNDS = 3
 _LONG = 20_000
+_MOST_LEFT = 20
+_OLD = (BOOTSTRAP, LONG)
 
 Document = tuple[str, str]
 Goes = Callable[[str], tuple[Entry, ...]]
@@ -63,7 +67,8 @@ class Loss:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgetting:
     """What would be erased. `left` names, with the reason, what holds the text and stays. `replies` are kept answers to
-    commands, `prompts` digests of kept prompts, `titled` conversations whose title may be words of an erased turn."""
+    commands, `prompts` digests of kept prompts, `files` those of pictures and files that came with what was said, `titled`
+    conversations whose title may be words of an erased turn."""
 
     digest: str
     losses: tuple[Loss, ...]
@@ -71,6 +76,7 @@ class Forgetting:
     left: tuple[str, ...]
     replies: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     titled: tuple[SessionRecord, ...] = ()
 
     @property
@@ -137,9 +143,10 @@ class Forgetter:
             digest=hashlib.sha256(wanted.encode()).hexdigest(),
             losses=found.losses,
             spoken=heard,
-            left=found.left,
+            left=(*found.left, *await self._left(wanted)),
             replies=await self._replies(wanted),
             prompts=await self._prompts(wanted),
+            files=await files(self._store, heard),
             titled=await self._titled(heard),
         )
 
@@ -208,6 +215,16 @@ class Forgetter:
                 found.append(digest)
         return tuple(found)
 
+    async def _left(self, wanted: str) -> tuple[str, ...]:
+        """The owner's other files are theirs to change: none is touched, and none is kept quiet about."""
+        places = []
+        async for version, text in elsewhere(self._documents):
+            if (version.collection, version.path.rpartition("/")[2]) != _OLD and await _looked(partial(_held, wanted), text):
+                places.append(f"{version.collection}/{version.path}")
+        more = f" and {len(places) - _MOST_LEFT} more" if len(places) > _MOST_LEFT else ""
+        named = ", ".join(places[:_MOST_LEFT])
+        return (f"Files hold it, which are not memory: {named}{more}. Change them; earlier versions stay.",) if places else ()
+
     async def _titled(self, heard: Sequence[Spoken]) -> tuple[SessionRecord, ...]:
         records = [await self._store.session(each.session) for each in heard]
         return tuple(record for record in records if record is not None and record.title)
@@ -225,7 +242,7 @@ class Forgetter:
         for each in plan.spoken:
             writes.extend(ErasePayload(session=each.session, seq=seq) for seq in (*each.events, *each.summaries))
         writes.extend(DeleteValue(space=COMMAND_REPLIES, key=key) for key in plan.replies)
-        writes.extend(EraseBlob(digest=digest) for digest in plan.prompts)
+        writes.extend(EraseBlob(digest=digest) for digest in (*plan.prompts, *plan.files))
         # The first words of a turn, cut short: the text itself may not be found in them. The next turn gives a new one.
         writes.extend(SaveSession(record=replace(record, title="")) for record in plan.titled)
         told = self._told([plan])
@@ -260,6 +277,10 @@ class Forgetter:
             sessions=tuple(sorted({str(each.session) for each in heard})),
             notices=(*notices, *done[-1].left),
         )
+
+
+def _held(wanted: str, text: str) -> tuple[Entry, ...]:
+    return holding(text, wanted)
 
 
 async def _looked(goes: Goes, text: str) -> tuple[Entry, ...]:

@@ -8,6 +8,7 @@ from ostiary.core.agent.bootstrap import BOOTSTRAP, PRIVATE, folder_of
 from ostiary.core.memory.paths import AGENTS, COLLECTION
 
 PAGE = 500
+_LOOKED_INTO = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,22 @@ async def ever_there(documents: Documents) -> dict[tuple[str, str], list[Documen
         if not page:
             return found
         place = page[-1][0]
+
+
+async def elsewhere(documents: Documents) -> AsyncIterator[tuple[DocumentVersion, str]]:
+    """Every living text document that is no memory, up to a megabyte each. Raises StoreError."""
+    for use in await documents.collections():
+        after = ""
+        while use.collection != COLLECTION:
+            page = await documents.list(use.collection, limit=PAGE, after=after)
+            for version in page:
+                found = await documents.get(use.collection, version.path) if version.size <= _LOOKED_INTO else None
+                text = as_text(found[1]) if found is not None else None
+                if text is not None:
+                    yield version, text
+            if len(page) < PAGE:
+                break
+            after = page[-1].path
 
 
 def as_text(content: bytes) -> str | None:

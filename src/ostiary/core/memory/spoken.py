@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import anyio.to_thread
 
-from ostiary.contracts.content import Label, ToolCall
+from ostiary.contracts.content import Image, Label, ToolCall
 from ostiary.contracts.events import (
     KIND_OF,
     Compacted,
@@ -19,7 +19,7 @@ from ostiary.contracts.events import (
     TurnStarted,
 )
 from ostiary.contracts.identity import Principal, SessionKey
-from ostiary.contracts.messages import Address
+from ostiary.contracts.messages import Address, Attachment
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Store
 from ostiary.core.memory.text import holds, normal
@@ -77,6 +77,36 @@ async def prompts(store: Store) -> tuple[str, ...]:
         place = page[-1][0]
         found.update(dict.fromkeys(each.event.digest for _, each in page if isinstance(each.event, PrefixPinned)))
     return tuple(found)
+
+
+async def files(store: Store, gone: Collection[Spoken]) -> tuple[str, ...]:
+    """The digests of pictures and files that came with these events and with no other. Raises StoreError."""
+    doomed = {(str(each.session), seq) for each in gone for seq in each.events}
+    theirs: dict[str, None] = {}
+    others: set[str] = set()
+    place = 0
+    while doomed and (page := await store.events_after(place, limit=PAGE)):
+        place = page[-1][0]
+        for _, recorded in page:
+            found = _digests(recorded.event)
+            if (recorded.session, recorded.seq) in doomed:
+                theirs.update(dict.fromkeys(found))
+            else:
+                others.update(found)
+    return tuple(digest for digest in theirs if digest not in others)
+
+
+def _digests(value: object, depth: int = 0) -> Iterator[str]:
+    if depth > _DEEPEST or isinstance(value, (str, *_NO_TEXT)):
+        return
+    if isinstance(value, Image | Attachment):
+        yield value.digest
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _digests(each, depth + 1)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from _digests(getattr(value, field.name), depth + 1)
 
 
 def _saying(events: Sequence[Recorded], wanted: Collection[str], turns: Collection[str]) -> list[Recorded]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ostiary.contracts.content import Text, UserMessage
+from ostiary.contracts.content import Image, Text, UserMessage
 from ostiary.contracts.errors import BadInput, Busy, NotAllowed
 from ostiary.contracts.events import Branched, Compacted, Erased, Noted, PrefixPinned
 from ostiary.contracts.identity import SessionKey
@@ -206,3 +206,31 @@ async def test_the_prompts_that_held_it_are_forgotten_too(house: Home) -> None:
         await house.commit(PutBlob(digest=digest, content=text), Append(session=MAIN, turn="", at=1.0, event=pinned))
     await house.memory.forgetter.forget("sister of the owner is Ana", by=ME)
     assert [await house.store.blob(digest) for digest in prompts] == [None, b"## SOUL.md"]
+
+
+async def test_files_that_hold_it_are_named_and_left_alone(house: Home) -> None:
+    for collection, path, text in (
+        ("_workspace", "family.md", b"Ana is my sister."),
+        ("_workspace", "other.md", b"Nothing here."),
+        ("_bootstrap", "USER.md", b"# Me\nAna is my sister.\n"),
+        ("recipes", "cake.bin", b"\x00Ana is my sister"),
+    ):
+        await house.commit(Put(collection=collection, path=path, content=text, at=1.0, author="me", label=MINE))
+    with pytest.raises(BadInput, match=r"_bootstrap/USER.md, _workspace/family.md\. Change them"):
+        await house.memory.forgetter.forget("Ana is my sister", by=ME)
+    await house.keep("Ana is my sister.")
+    done = await house.memory.forgetter.forget("Ana is my sister", by=ME)
+    assert "_workspace/family.md" in done.notices[-1]
+    assert await house.documents.get("_workspace", "family.md") is not None
+
+
+async def test_pictures_go_with_the_turn_they_came_with_unless_another_shows_them(house: Home) -> None:
+    only, both = (hashlib.sha256(each).hexdigest() for each in (b"only", b"both"))
+    await house.commit(PutBlob(digest=only, content=b"only"), PutBlob(digest=both, content=b"both"))
+    pictures = tuple(Image(digest=each, media_type="image/png", label=MINE) for each in (only, both))
+    told = UserMessage(parts=(Text(text="This is my sister Ana", label=MINE), *pictures))
+    await house.append(Branched(parent="agent:main:x", at=1, messages=(told,)))
+    shown = UserMessage(parts=(Text(text="Look again", label=MINE), pictures[1]))
+    await house.append(Branched(parent="agent:main:x", at=1, messages=(shown,)), session=OTHER)
+    await house.memory.forgetter.forget("my sister Ana", by=ME)
+    assert [await house.store.blob(each) for each in (only, both)] == [None, b"both"]
