@@ -27,21 +27,23 @@ class Found:
     mark: tuple[int, int, int]
 
 
-def walk(root: Path) -> tuple[list[Found], list[str]]:
-    """The files below a folder in path order, and what was left out with the reason. Raises BadInput if it is no folder."""
+def walk(root: Path) -> tuple[list[Found], dict[str, str]]:
+    """The files below a folder in path order, and the paths that were left out, each with the reason.
+
+    Raises BadInput if it is no folder."""
     if not root.is_dir():
         raise BadInput(f"{root} is not a folder", hint="Make it first, or check the name.")
     found: dict[str, Found] = {}
-    left: list[str] = []
+    left: dict[str, str] = {}
     try:
         for entry, path, problem in _walk(root, "", 0):
             if problem:
-                left.append(f"{path}: {problem}")
+                left[path] = problem
                 continue
             seen = entry.stat(follow_symlinks=False)
             spelled = unicodedata.normalize("NFC", path)
             if spelled in found:
-                left.append(f"{path}: another file has the same name in other bytes")
+                left[path] = "another file has the same name in other bytes"
                 continue
             found[spelled] = Found(
                 path=spelled,

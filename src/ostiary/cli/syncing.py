@@ -4,12 +4,13 @@ import glob
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
 
+from ostiary.adapters.store.paths import folders_of
 from ostiary.cli import disk
 from ostiary.cli.progress import Progress
 from ostiary.cli.vault_access import NewFile, VaultAccess
@@ -65,6 +66,11 @@ class _Sides:
     here: Mapping[str, File]
     versions: Mapping[str, DocumentVersion]
     left: tuple[str, ...]
+    unseen: frozenset[str] = frozenset()
+    """Places in the folder where something lies that was not looked at: what it is there, or was, nobody may conclude."""
+
+    def is_unseen(self, path: str) -> bool:
+        return bool(self.unseen) and any(each in self.unseen for each in (path, *folders_of(path)))
 
     @property
     def there(self) -> dict[str, File]:
@@ -125,19 +131,31 @@ async def sync_once(
     state = load_state(pair.root)
     base = {path: File(digest=each[0], executable=bool(each[1])) for path, each in (state or {}).get("files", {}).items()}
     sides = await _look(access, pair, digests, progress)
-    plan = sync_plan(base, sides.here, sides.there, date=date, allow_deletions=allow_deletions)
+    untouched = {path for path in (*base, *sides.here, *sides.versions) if sides.is_unseen(path)}
+    kept, here, there = (
+        {path: file for path, file in side.items() if path not in untouched} for side in (base, sides.here, sides.there)
+    )
+    plan = sync_plan(kept, here, there, date=date, allow_deletions=allow_deletions)
+    plan = replace(plan, base={**plan.base, **{path: base[path] for path in untouched if path in base}})
     if plan.refusal or dry_run:
         return _told(plan, sides)
-    return await _Work(access, pair, plan, base, sides, progress).done()
+    done = await _Work(access, pair, plan, base, sides, progress).done()
+    waiting = sorted(path for path in untouched if sides.there.get(path) != base.get(path))
+    return replace(
+        done, problems=(*done.problems, *(f"{path}: what is left out in the folder is in its way" for path in waiting))
+    )
 
 
 async def _look(access: VaultAccess, pair: Pair, digests: Digests, progress: Progress) -> _Sides:
-    files, left = await anyio.to_thread.run_sync(disk.walk, pair.root)
+    files, unfit = await anyio.to_thread.run_sync(disk.walk, pair.root)
+    unseen = set(unfit)
+    left = [f"{path}: {problem}" for path, problem in unfit.items()]
     here: dict[str, File] = {}
     for number, found in enumerate(files, 1):
         digest = await anyio.to_thread.run_sync(digests.of, found) if number % 50 == 0 else digests.of(found)
         if digest is None:
             left.append(f"{found.path}: it cannot be read, or is larger than {MOST_BYTES // 1_000_000} MB")
+            unseen.add(found.path)
             continue
         here[found.path] = File(digest=digest, executable=found.executable)
         progress.of("looking at", number, len(files))
@@ -149,7 +167,8 @@ async def _look(access: VaultAccess, pair: Pair, digests: Digests, progress: Pro
             left.append(f"{version.path}: {problem}")
         else:
             versions[path] = version
-    return _Sides(files={each.path: each for each in files}, here=here, versions=versions, left=tuple(left))
+    by_path = {each.path: each for each in files}
+    return _Sides(files=by_path, here=here, versions=versions, left=tuple(left), unseen=frozenset(unseen))
 
 
 def _told(plan: SyncPlan, sides: _Sides) -> Synced:

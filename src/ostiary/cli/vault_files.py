@@ -34,7 +34,7 @@ def edit(
     as_json: AsJson = False,
 ) -> None:
     """Open a document in your editor ($VISUAL, $EDITOR) and write back what you save as a new version."""
-    from ostiary.cli.editing import edited
+    from ostiary.cli.editing import edited, keep_aside
     from ostiary.cli.output import print_json, safe
     from ostiary.cli.vault import address, run
 
@@ -48,7 +48,12 @@ def edit(
         if as_json:
             print_json({"path": place, "version": version, "changed": False})
         return
-    where, number = run(lambda access: _write_back(access, name, place, version, after))
+    try:
+        where, number = run(lambda access: _write_back(access, name, place, version, after))
+    except OstiaryError as error:
+        # What took an hour to write is not lost because the vault is away or full.
+        kept = keep_aside(place.rpartition("/")[2], after)
+        raise type(error)(f"{str(error).rstrip('.')}. Your text is kept in {kept}.", hint=error.hint) from error
     if as_json:
         print_json({"path": where, "version": number, "changed": True, "conflict": where != place})
     elif where == place:
@@ -102,7 +107,8 @@ async def _import(access: Access, pair: Any, progress: Any) -> tuple[int, int, l
     from ostiary.cli import disk
     from ostiary.cli.syncing import MOST_BYTES
 
-    files, left = disk.walk(pair.root)
+    files, unfit = disk.walk(pair.root)
+    left = [f"{path}: {problem}" for path, problem in unfit.items()]
     known = {each.path: each for each in await access.list(pair.collection, pattern=pair.pattern)}
     written = same = size = 0
     batch: list[NewFile] = []

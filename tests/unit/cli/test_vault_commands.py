@@ -180,6 +180,22 @@ def test_an_editor_that_fails_writes_nothing_and_keeps_the_text(
     assert len(hands.ask("vault", "history", "a.md")) == 1
 
 
+def test_an_edit_that_the_vault_refuses_is_kept(hands: Hands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hands.put("a.md", "one\n")
+    monkeypatch.setenv("EDITOR", editor(tmp_path, "open(place, 'w').write('an hour of work')"))
+    with pytest.raises(BadInput, match="is there already as 'a.md'.*kept in") as refused:
+        hands.type("vault", "edit", "A.md")
+    kept = Path(str(refused.value).partition("kept in ")[2].rstrip("."))
+    assert kept.read_text() == "an hour of work"
+    assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
+
+
+def test_an_editor_that_cannot_be_understood_is_refused_in_a_sentence(hands: Hands, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDITOR", 'vi "')
+    with pytest.raises(BadInput, match="cannot be understood"):
+        hands.type("vault", "edit", "a.md")
+
+
 def test_an_edit_that_somebody_overtook_is_kept_beside(
     hands: Hands, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ostiary.cli import syncing
 from ostiary.cli.progress import Progress
 from ostiary.cli.syncing import Digests, Pair, Synced, sync_once
 from ostiary.cli.vault_access import Access, NewFile
@@ -151,3 +152,27 @@ async def test_a_state_file_that_is_not_ours_is_refused(access: Access, pair: Pa
     (pair.root / ".ostiary-sync.json").write_text(json.dumps({"format": 99}))
     with pytest.raises(BadInput, match="cannot be read"):
         await sync(access, pair)
+
+
+async def test_what_cannot_be_looked_at_any_more_is_not_taken_for_deleted(
+    access: Access, pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (pair.root / "sub").mkdir()
+    for name in ("link.md", "large.md", "sub/in.md", "gone.md", "stays.md"):
+        (pair.root / name).write_text("kept")
+    await sync(access, pair)
+    (pair.root / "link.md").unlink()
+    (pair.root / "link.md").symlink_to(pair.root / "large.md")
+    (pair.root / "large.md").write_text("too large now")
+    (pair.root / "sub" / "in.md").unlink()
+    (pair.root / "sub").rmdir()
+    (pair.root / "sub").symlink_to(pair.root)
+    (pair.root / "gone.md").unlink()
+    monkeypatch.setattr(syncing, "MOST_BYTES", 10)
+    done = await sync(access, pair)
+    assert (done.to_collection, done.to_folder, done.problems) == (("delete gone.md",), (), ())
+    assert [await content(access, f"site/{name}") for name in ("link.md", "large.md", "sub/in.md")] == [b"kept"] * 3
+    monkeypatch.setattr(syncing, "MOST_BYTES", 1000)
+    (pair.root / "link.md").unlink()
+    (pair.root / "link.md").write_text("a file again")
+    assert (await sync(access, pair)).to_collection == ("update large.md", "update link.md")
