@@ -183,7 +183,7 @@ def test_an_editor_that_fails_writes_nothing_and_keeps_the_text(
 def test_an_edit_that_the_vault_refuses_is_kept(hands: Hands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hands.put("a.md", "one\n")
     monkeypatch.setenv("EDITOR", editor(tmp_path, "open(place, 'w').write('an hour of work')"))
-    with pytest.raises(BadInput, match="is there already as 'a.md'.*kept in") as refused:
+    with pytest.raises(BadInput, match=r"is there already as 'a.md'.*kept in") as refused:
         hands.type("vault", "edit", "A.md")
     kept = Path(str(refused.value).partition("kept in ")[2].rstrip("."))
     assert kept.read_text() == "an hour of work"
