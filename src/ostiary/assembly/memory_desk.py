@@ -105,6 +105,9 @@ class MemoryAtDesk:
         rows = [shape.SettledEntry(id=each.id, path=each.path, line=each.line) for each in settled]
         return shape.MemorySettled(settled=rows)
 
+    def redacted(self, text: str) -> str:
+        return self.memory.redact(text)
+
     async def status(self) -> shape.MemoryStatus:
         index = await self.search_index.status()
         own = next((use for use in await self.documents.collections() if use.collection == COLLECTION), None)

@@ -26,6 +26,7 @@ from ostiary.contracts.store import (
     Store,
     Tombstone,
 )
+from ostiary.core.agent.bootstrap import BOOTSTRAP, MEMORY
 from ostiary.core.documents.restoring import RestorePlan, plan_restore, plan_restore_before
 from ostiary.gateway.blobs import media_type_of
 from ostiary.gateway.protocol import vault as shape
@@ -34,6 +35,7 @@ Kind = Literal["text", "image", "binary", "big"]
 Lines = list[shape.DocumentLine]
 
 SESSIONS = "_sessions"
+_PRIVATE = (BOOTSTRAP, MEMORY)
 _SMALLEST_PAGE = 64
 _LARGEST_PAGE = 1024
 _MOST_LINES = 1000
@@ -98,7 +100,8 @@ class VaultAtDesk:
             content=content,
             at=now,
             author=str(by.user),
-            label=Label(trust=Trust.OWNER, sources=(str(by.user),)),
+            # Part of the prompt, or found by memory's search: private wherever it is read.
+            label=Label(trust=Trust.OWNER, sources=(str(by.user),), private=asked.collection in _PRIVATE),
             expect_version=_expected(asked.version, newest),
         )
         version, _ = await self.store.commit([write, _audit("vault.written", asked.collection, asked.path, by, now)])

@@ -53,7 +53,7 @@ class Memory:
         self._search = search
         self._zone = zone
         self._rules = rules
-        self._redact = redact
+        self.redact = redact
         self._drop = drop
         self._wants_summary = wants_summary
         self._retell = retell
@@ -98,7 +98,7 @@ class Memory:
             clock=self.clock,
             zone=self._zone,
             is_wanted=self._wants_summary,
-            redact=self._redact,
+            redact=self.redact,
             retell=self._retell,
         )
 

@@ -1,5 +1,8 @@
 """What is remembered: reading it, adding to it, confirming, forgetting. Only the owner changes it here."""
 
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.identity import Principal
 from ostiary.gateway.methods.services import Call, MemoryDesk, Services
@@ -27,14 +30,40 @@ from ostiary.gateway.protocol.shape import Nothing
 _PATIENCE = 300.0
 
 
+@runtime_checkable
+class Redacting(Protocol):
+    """A desk that can take out of a text the secrets that the house knows or can tell."""
+
+    def redacted(self, text: str) -> str: ...
+
+
+def words_for(call: Call[Any]) -> Callable[[str], str]:
+    """How this caller is shown texts: whole to who may change them, else without secrets. Raises MethodError where nobody can
+    tell a secret."""
+    if "admin" in call.caller.scopes:
+        return str
+    desk: object = call.services.memory
+    if not isinstance(desk, Redacting):
+        raise MethodError("FORBIDDEN", "Texts are shown here only to who may change them.", details={"scope": "admin"})
+    return desk.redacted
+
+
 async def list_memory(call: Call[ListMemory]) -> MemoryList:
     """What is remembered, entry by entry, each with who wrote it, when, and on whose word."""
-    return await _desk(call.services).list(call.params)
+    shown = words_for(call)
+    found = await _desk(call.services).list(call.params)
+    for entry in found.entries:
+        entry.text = shown(entry.text)
+    return found
 
 
 async def search_memory(call: Call[SearchMemory]) -> Hits:
     """Find what is remembered, by words and by meaning."""
-    return await _desk(call.services).search(call.params)
+    shown = words_for(call)
+    found = await _desk(call.services).search(call.params)
+    for hit in found.hits:
+        hit.snippet = shown(hit.snippet)
+    return found
 
 
 async def write_memory(call: Call[WriteMemory]) -> MemoryKept:
@@ -44,7 +73,11 @@ async def write_memory(call: Call[WriteMemory]) -> MemoryKept:
 
 async def why(call: Call[WhyMemory]) -> MemoryOrigins:
     """Where a remembered fact came from: who said it, when, and in which words."""
-    return await _desk(call.services).why(call.params)
+    shown = words_for(call)
+    found = await _desk(call.services).why(call.params)
+    for origin in found.origins:
+        origin.entry.text, origin.words = shown(origin.entry.text), shown(origin.words)
+    return found
 
 
 async def preview_forget(call: Call[PreviewForget]) -> ForgetPreview:

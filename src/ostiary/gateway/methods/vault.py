@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from ostiary.contracts.errors import Conflict
 from ostiary.contracts.identity import Principal
+from ostiary.gateway.methods.memory import words_for
 from ostiary.gateway.methods.services import Call, Services, VaultDesk
 from ostiary.gateway.protocol.errors import MethodError, from_error
 from ostiary.gateway.protocol.registry import Method
@@ -47,7 +48,11 @@ async def list_documents(call: Call[ListDocuments]) -> DocumentList:
 
 async def get_document(call: Call[GetDocument]) -> Document:
     """One document: its text, and who wrote it when."""
-    return await _desk(call.services).get(call.params)
+    shown = words_for(call)
+    found = await _desk(call.services).get(call.params)
+    if found.text:
+        found.text = shown(found.text)
+    return found
 
 
 async def put_document(call: Call[PutDocument]) -> Written:
@@ -63,7 +68,10 @@ async def list_versions(call: Call[OfDocument]) -> DocumentHistory:
 
 async def compare_versions(call: Call[CompareVersions]) -> Difference:
     """What changed between two versions of a document."""
-    return await _desk(call.services).diff(call.params)
+    shown = words_for(call)
+    found = await _desk(call.services).diff(call.params)
+    found.diff = shown(found.diff)
+    return found
 
 
 async def preview_restore(call: Call[PreviewRestore]) -> Restored:
@@ -91,12 +99,20 @@ async def move_document(call: Call[MoveDocument]) -> Written:
 
 async def search_vault(call: Call[SearchVault]) -> Hits:
     """Find passages in documents by words and by meaning."""
-    return await _desk(call.services).search(call.params)
+    shown = words_for(call)
+    found = await _desk(call.services).search(call.params)
+    for hit in found.hits:
+        hit.snippet = shown(hit.snippet)
+    return found
 
 
 async def search_sessions(call: Call[SearchSessions]) -> SessionHits:
     """Find what was said, in every conversation."""
-    return await _desk(call.services).search_sessions(call.params)
+    shown = words_for(call)
+    found = await _desk(call.services).search_sessions(call.params)
+    for hit in found.hits:
+        hit.snippet = shown(hit.snippet)
+    return found
 
 
 def _owner(by: Principal) -> Principal:

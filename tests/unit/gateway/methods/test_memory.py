@@ -176,3 +176,18 @@ async def test_a_contacts_own_notes_are_listed_under_people(desk: Desk) -> None:
     await memory.note("I like tea.", by=ben)
     (entry,) = await desk.entries("users")
     assert (entry["author"], entry["trust"]) == ("telegram:7", "contact")
+
+
+async def test_who_only_reads_is_shown_no_secret_of_what_is_remembered(tmp_path: Path) -> None:
+    async with open_room(tmp_path) as room:
+        room.services.memory.memory.redact = lambda text: text.replace("hunter2", "[redacted:known]")  # type: ignore[union-attr]
+        note = b"# Memory\n\n- The router's password is hunter2.\n"
+        await room.store.commit([Put(collection="_memory", path="MEMORY.md", content=note, at=1.0, author="vault")])
+        owner, reader = Desk(room, await room.client()), Desk(room, await room.client(scopes=("read",)))
+        assert "hunter2" in str(await owner.entries("long"))
+        shown = [
+            await reader.entries("long"),
+            await reader.client.call("memory.search", {"text": "password of the router"}),
+            await reader.client.call("memory.why", {"target": "MEMORY.md#L3"}),
+        ]
+        assert [("hunter2" in str(each), "[redacted:known]" in str(each)) for each in shown] == [(False, True)] * 3

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from ostiary.assembly.memory_desk import MemoryAtDesk
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.store import EraseVersions, Put
 from ostiary.gateway.auth import Caller
@@ -288,3 +289,34 @@ async def test_history_tells_whose_words_the_conversation_holds(tmp_path: Path) 
         await room.engine.outcome(sent["item"])
         label = (await client.call("chat.history", {"key": MAIN}))["label"]
         assert (label["trust"], label["private"], label["sources"]) == ("owner", False, ["api:token", "ostiary"])
+
+
+async def test_who_only_reads_is_shown_no_secret_and_who_may_change_it_sees_the_text(tmp_path: Path) -> None:
+    async with open_room(tmp_path) as room:
+        memory = room.services.memory
+        assert isinstance(memory, MemoryAtDesk)
+        memory.memory.redact = lambda text: text.replace("hunter2", "[redacted:known]")
+        owner, reader = Desk(room, await room.client()), Desk(room, await room.client(scopes=("read",)))
+        await owner.put("router.md", "The password of the router is hunter2.")
+        assert "hunter2" in await owner.text("router.md")
+        shown = [
+            await reader.ask("vault.get", path="router.md"),
+            await reader.ask("vault.diff", path="router.md", before=0),
+            await reader.client.call("vault.search", {"text": "password of the router"}),
+        ]
+        assert [("hunter2" in str(each), "[redacted:known]" in str(each)) for each in shown] == [(False, True)] * 3
+
+
+async def test_without_anybody_who_can_tell_a_secret_only_who_may_change_texts_sees_them(tmp_path: Path) -> None:
+    async with open_room(tmp_path, memory=None) as room:
+        await Desk(room, await room.client()).put("a.md", "x")
+        with pytest.raises(Refusal) as refused:
+            await Desk(room, await room.client(scopes=("read",))).text("a.md")
+    assert refused.value.code == "FORBIDDEN"
+
+
+@pytest.mark.parametrize(("collection", "is_private"), [("_memory", True), ("_bootstrap", True), ("notes", False)])
+async def test_what_the_owner_writes_into_memory_and_the_prompt_is_private(desk: Desk, collection: str, is_private: bool) -> None:
+    await desk.act("vault.put", collection=collection, path="MEMORY.md", text="Ana is my sister.", version=0)
+    found = await desk.ask("vault.get", collection=collection, path="MEMORY.md")
+    assert found["document"]["private"] is is_private
