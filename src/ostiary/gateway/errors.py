@@ -23,16 +23,7 @@ _NAMED = re.compile(r"(response_format|tool_choice|parallel_tool_calls): ")
 # What a provider that limits the rate, but not for how long, is given: seconds.
 _UNTOLD_WAIT = 60
 
-_TYPES = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "invalid_request_error",
-    405: "invalid_request_error",
-    408: "invalid_request_error",
-    413: "invalid_request_error",
-    429: "rate_limit_error",
-}
+_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 # What became of a turn, as a status that tells a client's retry logic the truth.
 _OUTCOMES = {
@@ -81,7 +72,7 @@ class ApiError(Exception):
         return {
             "error": {
                 "message": self.message,
-                "type": _TYPES.get(self.status, "server_error"),
+                "type": _TYPES.get(self.status, "invalid_request_error" if self.status < 500 else "server_error"),
                 "param": self.param or None,
                 "code": self.code or None,
             }

@@ -176,6 +176,11 @@ async def test_a_path_that_could_be_written_another_way_or_leaves_is_refused(sto
         await store.documents.restore("notes", path, 1, at=NOW, author="ann")
 
 
+async def test_no_document_can_pass_for_a_conversation(store: AnyStore) -> None:
+    with pytest.raises(BadInput, match="only read"):
+        await store.commit([put("agent:main:main/1", b"User: I said so", collection="_sessions")])
+
+
 @pytest.mark.parametrize("path", ["a", "..a", "a..", "...", "a b/c'd", "é.md", "x" * 1024, "-rf", "~", "C:\\x"])
 async def test_an_odd_but_clear_path_is_kept_exactly(store: AnyStore, path: str) -> None:
     await store.commit([put(path)])

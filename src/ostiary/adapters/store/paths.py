@@ -47,7 +47,7 @@ def _folder_problem(path: str) -> str:
         return "it begins with a slash"
     segments = path.split("/")
     if ".." in segments:
-        return "it holds .."
+        return "it holds a .. segment"
     if "." in segments or "" in segments:
         return "it holds an empty or . segment"
     return ""

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from ostiary.adapters.store.codec import decode_label, encode
+from ostiary.adapters.store.erasures import SESSIONS
 from ostiary.adapters.store.limits import StoreLimits, check_size
 from ostiary.adapters.store.paths import check_collection, check_path, fold
 from ostiary.adapters.store.sqlite import blobs
@@ -217,6 +218,9 @@ def _weight(content: bytes, prepared: Content | None) -> int:
 
 def _check(collection: str, path: str) -> None:
     check_collection(collection)
+    if collection == SESSIONS:
+        # The index shows journals under this name: a document there would pass for something that was said.
+        raise BadInput(f"{collection!r} holds conversations, and they are only read", hint="Choose another collection.")
     check_path(path)
 
 
