@@ -31,9 +31,8 @@ from ostiary.contracts.store import (
     Tombstone,
     Write,
 )
-from ostiary.core.agent.bootstrap import BOOTSTRAP
 from ostiary.core.memory.entries import Entry, entries, holding, without
-from ostiary.core.memory.paths import LONG, SESSIONS
+from ostiary.core.memory.paths import SESSIONS
 from ostiary.core.memory.rules import MemoryRules
 from ostiary.core.memory.shelf import as_text, elsewhere, ever_there
 from ostiary.core.memory.spoken import Spoken, files, prompts, spoken
@@ -45,7 +44,6 @@ LEAST_CHARACTERS = 4
 _ROUNDS = 3
 _LONG = 20_000
 _MOST_LEFT = 20
-_OLD = (BOOTSTRAP, LONG)
 
 Document = tuple[str, str]
 Goes = Callable[[str], tuple[Entry, ...]]
@@ -219,11 +217,11 @@ class Forgetter:
         """The owner's other files are theirs to change: none is touched, and none is kept quiet about."""
         places = []
         async for version, text in elsewhere(self._documents):
-            if (version.collection, version.path.rpartition("/")[2]) != _OLD and await _looked(partial(_held, wanted), text):
+            if await _looked(partial(_held, wanted), text):
                 places.append(f"{version.collection}/{version.path}")
         more = f" and {len(places) - _MOST_LEFT} more" if len(places) > _MOST_LEFT else ""
         named = ", ".join(places[:_MOST_LEFT])
-        return (f"Files hold it, which are not memory: {named}{more}. Change them; earlier versions stay.",) if places else ()
+        return (f"Files that are not memory hold it, or held it last: {named}{more}. Their versions stay.",) if places else ()
 
     async def _titled(self, heard: Sequence[Spoken]) -> tuple[SessionRecord, ...]:
         records = [await self._store.session(each.session) for each in heard]

@@ -46,8 +46,7 @@ async def ever_there(documents: Documents) -> dict[tuple[str, str], list[Documen
     while True:
         page = await documents.changes(place, limit=1000)
         for _, version in page:
-            is_old = version.collection == BOOTSTRAP and version.path.rpartition("/")[2] == PRIVATE
-            if version.collection == COLLECTION or is_old:
+            if _is_memory(version):
                 found.setdefault((version.collection, version.path), []).append(version)
         if not page:
             return found
@@ -55,19 +54,28 @@ async def ever_there(documents: Documents) -> dict[tuple[str, str], list[Documen
 
 
 async def elsewhere(documents: Documents) -> AsyncIterator[tuple[DocumentVersion, str]]:
-    """Every living text document that is no memory, up to a megabyte each. Raises StoreError."""
-    for use in await documents.collections():
-        after = ""
-        while use.collection != COLLECTION:
-            page = await documents.list(use.collection, limit=PAGE, after=after)
-            for version in page:
-                found = await documents.get(use.collection, version.path) if version.size <= _LOOKED_INTO else None
-                text = as_text(found[1]) if found is not None else None
-                if text is not None:
-                    yield version, text
-            if len(page) < PAGE:
-                break
-            after = page[-1].path
+    """The last content of every text document that is no memory, up to a megabyte each, also of those deleted since. Raises
+    StoreError."""
+    last: dict[tuple[str, str], DocumentVersion] = {}
+    place = 0
+    while page := await documents.changes(place, limit=1000):
+        place = page[-1][0]
+        last.update(
+            ((each.collection, each.path), each)
+            for _, each in page
+            if each.digest and not each.erased and each.size <= _LOOKED_INTO and not _is_memory(each)
+        )
+    for (collection, path), version in sorted(last.items()):
+        found = await documents.get(collection, path, version=version.version)
+        text = as_text(found[1]) if found is not None else None
+        if text is not None:
+            yield version, text
+
+
+def _is_memory(version: DocumentVersion) -> bool:
+    """Also the MEMORY.md of old, among the bootstrap files."""
+    is_old = version.collection == BOOTSTRAP and version.path.rpartition("/")[2] == PRIVATE
+    return is_old or version.collection == COLLECTION
 
 
 def as_text(content: bytes) -> str | None:

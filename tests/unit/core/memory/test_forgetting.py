@@ -211,12 +211,14 @@ async def test_the_prompts_that_held_it_are_forgotten_too(house: Home) -> None:
 async def test_files_that_hold_it_are_named_and_left_alone(house: Home) -> None:
     for collection, path, text in (
         ("_workspace", "family.md", b"Ana is my sister."),
+        ("_workspace", "gone.md", b"Ana is my sister."),
         ("_workspace", "other.md", b"Nothing here."),
         ("_bootstrap", "USER.md", b"# Me\nAna is my sister.\n"),
         ("recipes", "cake.bin", b"\x00Ana is my sister"),
     ):
         await house.commit(Put(collection=collection, path=path, content=text, at=1.0, author="me", label=MINE))
-    with pytest.raises(BadInput, match=r"_bootstrap/USER.md, _workspace/family.md\. Change them"):
+    await house.commit(Tombstone(collection="_workspace", path="gone.md", at=2.0, author="me"))
+    with pytest.raises(BadInput, match=r"_bootstrap/USER.md, _workspace/family.md, _workspace/gone.md\. Their"):
         await house.memory.forgetter.forget("Ana is my sister", by=ME)
     await house.keep("Ana is my sister.")
     done = await house.memory.forgetter.forget("Ana is my sister", by=ME)
