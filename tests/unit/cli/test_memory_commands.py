@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ostiary.adapters.search.database import open_reading
 from ostiary.cli.app import run
 from ostiary.cli.memory_search import Asked, parse, try_quickly
 from ostiary.contracts.errors import BadInput, StoreRefused
@@ -156,6 +157,23 @@ def test_the_index_is_made_anew(notes: Path, capsys: pytest.CaptureFixture[str])
     made = said(capsys, "memory", "reindex", "--json")
     assert made["documents"] == 2
     assert said(capsys, "memory", "status", "--json")["index"]["waiting"] == 0
+
+
+def test_a_deleted_conversation_is_in_no_file_of_the_index(
+    notes: Path, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = tmp_path / "said.jsonl"
+    lines.write_text('{"role": "user", "content": "the albatross sleeps at noon"}\n')
+    run(["memory", "add", str(notes)])
+    run(["sessions", "import", "agent:main:x", str(lines)])
+    found = said(capsys, "memory", "search", "albatross", "--sessions", "--json")
+    assert [each["collection"] for each in found] == ["_sessions"]
+    run(["sessions", "delete", "agent:main:x", "--yes"])
+    connection = open_reading(home / "bots" / "main" / "search.db", (home / "keys" / "store.key").read_bytes())
+    left = connection.execute("SELECT collection FROM documents WHERE collection = '_sessions'").fetchall()
+    connection.close()
+    assert left == []
+    assert said(capsys, "memory", "search", "albatross", "--sessions", "--json") == []
 
 
 def test_a_store_of_another_key_is_refused_in_a_sentence(notes: Path, home: Path) -> None:
