@@ -41,7 +41,7 @@ from ostiary.assembly.keys import store_key
 from ostiary.assembly.known import KnownSecrets
 from ostiary.assembly.logging import guard_with
 from ostiary.assembly.machine import SortableIds, SystemClock
-from ostiary.assembly.memory import embedder_of, house_memory, keep_diary, keep_folders
+from ostiary.assembly.memory import embedder_of, house_memory, keep_folders
 from ostiary.assembly.models import Sources, build_models
 from ostiary.assembly.newest import (
     Newest,
@@ -236,7 +236,8 @@ async def open_house(
         group.start_soon(_keep_house, store, clock)
         group.start_soon(auditor.run)
         group.start_soon(vault.search.run)
-        group.start_soon(keep_diary, house.memory.diary, house.sessions.feed)
+        house.sessions.feed.began_anew = house.memory.diary.stir
+        group.start_soon(house.memory.diary.run)
         group.start_soon(keep_folders, vault, clock, newest)
         group.start_soon(keep_backups, home, key, clock, newest, environ)
         watch = Watch(store=store, newest=newest, credentials=credentials, note=auditor.note)

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import anyio
-
 from ostiary.assembly.config import memory as settings
 from ostiary.assembly.config.schema import Config
 from ostiary.assembly.config.secret import resolve
@@ -13,15 +11,12 @@ from ostiary.assembly.prompting import is_private_place
 from ostiary.assembly.reaching import Imagining
 from ostiary.assembly.vault import Vault
 from ostiary.contracts.clock import Clock
-from ostiary.contracts.events import Recorded, Reset
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.search import Embedder
-from ostiary.core.memory.diary import Diary
 from ostiary.core.memory.expanding import Expanding
 from ostiary.core.memory.memory import Memory, make_memory
 from ostiary.core.memory.rules import MemoryRules
 from ostiary.core.policy.secrets import Guard
-from ostiary.core.routing.feed import Feed
 from ostiary.core.routing.scopes import place_of
 from ostiary.core.sessions.pen import Sessions
 
@@ -102,19 +97,6 @@ def house_memory(vault: Vault, newest: Newest, clock: Clock, *, guard: Guard, se
         drop=sessions.forget,
         wants_summary=wants_summary,
     )
-
-
-async def keep_diary(diary: Diary, feed: Feed) -> None:
-    """Until cancelled: what was ended by hand is written down soon after."""
-    async with anyio.create_task_group() as group:
-        group.start_soon(diary.run)
-        while True:
-            with feed.watch("", deltas=False) as watcher:
-                async for shown in watcher:
-                    if isinstance(shown, Recorded) and isinstance(shown.event, Reset):
-                        diary.stir()
-            # It was too slow and lost some: what they were stands in the journal.
-            diary.stir()
 
 
 async def keep_folders(vault: Vault, clock: Clock, newest: Newest) -> None:

@@ -84,6 +84,9 @@ class _Runs:
         return at + self.further[bisect_right(self.begins, at) - 1]
 
 
+_NO_RUNS: Final = _Runs(text=b"")
+
+
 class Guard:
     """`known` gives the secrets we hold, at each call as they are then; `state` are our own folders on this machine."""
 
@@ -168,10 +171,12 @@ def _everywhere(text: str, form: Form) -> Iterator[Span]:
 
 
 def _runs(view: bytes) -> _Runs:
-    """All of the text if it is short or has so many that leaving the rest out would save nothing."""
+    """Nothing if there is none; all of the text if it is short or has so many that leaving the rest out would save nothing."""
+    words = view.translate(_WORDS)
+    if _RUN not in words:
+        return _NO_RUNS
     if len(view) < _WORTH_CONDENSING:
         return _Runs(text=view)
-    words = view.translate(_WORDS)
     pieces: list[bytes] = []
     begins, further = [0], [0]
     size = 0
@@ -191,8 +196,9 @@ def _runs(view: bytes) -> _Runs:
 
 
 def _shaped(view: bytes, runs: _Runs) -> Iterator[Span]:
-    yield from _in_runs(view, runs)
-    yield from _prefixed(runs)
+    if runs is not _NO_RUNS:
+        yield from _in_runs(view, runs)
+        yield from _prefixed(runs)
     for shape in _ANYWHERE:
         if (first := view.find(shape.anchor)) >= 0:
             yield from _judged(shape, view, shape.pattern.finditer(view, first))

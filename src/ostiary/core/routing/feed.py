@@ -1,12 +1,12 @@
 """What screens see: committed events and the deltas between them, fanned out without ever delaying a turn."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import anyio
 
-from ostiary.contracts.events import Delta, Recorded, Shown
+from ostiary.contracts.events import Delta, Recorded, Reset, Shown
 
 BACKLOG = 1000
 
@@ -65,6 +65,8 @@ class Feed:
     """Watchers by session, and those who watch everything."""
 
     def __init__(self) -> None:
+        self.began_anew: Callable[[], None] = lambda: None
+        """Called after each commit in which a conversation began afresh."""
         self._watchers: dict[str, set[Watcher]] = {}
         self._all: set[Watcher] = set()
         self._of_events: set[Watcher] = set()
@@ -92,6 +94,8 @@ class Feed:
             self._put(event)
             for watcher in self._of_events:
                 watcher.put(event)
+            if isinstance(event.event, Reset):
+                self.began_anew()
 
     def show(self, delta: Delta) -> None:
         self._put(delta)

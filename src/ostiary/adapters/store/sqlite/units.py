@@ -48,12 +48,15 @@ def plan(
     return run, weight
 
 
+_LARGE = (words.Put, words.PutBlob)
+
+
 def large_contents(writes: Sequence[Write]) -> dict[int, bytes]:
     """What should be hashed in a thread and written ahead, by its write's place."""
     return {
         place: write.content
         for place, write in enumerate(writes)
-        if isinstance(write, words.Put | words.PutBlob) and len(write.content) > LARGEST_ROW
+        if isinstance(write, _LARGE) and len(write.content) > LARGEST_ROW
     }
 
 
