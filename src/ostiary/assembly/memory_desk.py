@@ -38,17 +38,19 @@ class MemoryAtDesk:
     search_index: Search
 
     async def list(self, asked: shape.ListMemory) -> shape.MemoryList:
-        waiting = await self.memory.confirming.waiting(agent=asked.agent)
+        confirming = self.memory.confirming
         files = await self._files(asked.agent)
         told = [] if asked.after else [_file(path, version) for path, version in files]
         if asked.place == "unconfirmed" and not asked.path:
-            start = int(asked.after) if asked.after.isdigit() else 0
+            waiting = await confirming.waiting(agent=asked.agent)
+            count, start = len(waiting), int(asked.after) if asked.after.isdigit() else 0
             shown = waiting[start : start + asked.limit]
             found = [await self._waiting(each) for each in shown]
-            after = str(start + asked.limit) if start + asked.limit < len(waiting) else ""
+            after = str(start + asked.limit) if start + asked.limit < count else ""
         else:
+            count = await confirming.count(agent=asked.agent)
             found, after = await self._entries(asked, files)
-        return shape.MemoryList(files=told, entries=found, waiting=len(waiting), after=after)
+        return shape.MemoryList(files=told, entries=found, waiting=count, after=after)
 
     async def search(self, asked: shape.SearchMemory) -> vault.Hits:
         found = hits_of(await self.memory.recall.everything(asked.text, agent=asked.agent, limit=asked.limit))
@@ -119,7 +121,7 @@ class MemoryAtDesk:
             waiting=index.waiting,
             embedder=index.embedder,
             rebuilding=index.rebuilding,
-            unconfirmed=len(await self.memory.confirming.waiting()),
+            unconfirmed=await self.memory.confirming.count(),
         )
 
     async def _files(self, agent: str) -> Sequence[tuple[str, DocumentVersion]]:

@@ -66,6 +66,13 @@ class Confirming:
                 found.append(_waiting(note.path, entry, version))
         return tuple(found)
 
+    async def count(self, *, agent: str = "main") -> int:
+        """How many wait. Raises StoreError."""
+        found = 0
+        async for note in notes(self._documents, agent=agent, under=UNCONFIRMED):
+            found += sum(not entry.is_heading for entry in entries(note.text))
+        return found
+
     async def confirm(
         self, ids: Sequence[str], *, by: Principal, area: Area | None = None, agent: str = "main"
     ) -> tuple[Settled, ...]:

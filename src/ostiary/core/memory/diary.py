@@ -115,8 +115,11 @@ class Diary:
         events = [each for each in await self._store.read(key) if each.seq < reset.seq]
         began = max((n for n, each in enumerate(events) if isinstance(each.event, Reset | Branched)), default=-1)
         part = events[began + 1 :]
-        if not any(isinstance(each.event, TurnStarted) for each in part):
+        begun = {each.turn for each in part if isinstance(each.event, TurnStarted)}
+        if not begun:
             return []
+        # A turn that was under way at the new beginning belongs to the conversation before.
+        part = [each for each in part if not each.turn or each.turn in begun]
         messages = tuple(fold(key, part).messages)
         made = summarised(messages, Covered(session=key, first=part[0].seq, last=part[-1].seq))
         if made is None:

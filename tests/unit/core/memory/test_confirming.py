@@ -97,3 +97,9 @@ async def test_nobody_rewords_what_somebody_else_has_waiting(house: Home) -> Non
         "Ana is my sister.",
         "It is a lie that Ana is my sister: I have none.",
     ]
+
+
+async def test_those_who_wait_are_counted(house: Home) -> None:
+    for text in ("The shop closes at six.", "The bank closes at four.\n\n- on Fridays at two"):
+        await house.keep(text, label=WEB)
+    assert await house.memory.confirming.count() == len(await house.memory.confirming.waiting()) == 2

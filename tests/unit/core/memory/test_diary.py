@@ -197,3 +197,18 @@ async def test_a_day_that_is_full_does_not_keep_later_ones_from_being_told(house
     await house.reset()
     assert await house.memory.diary.catch_up() == 1
     assert "Hello again" in (await house.text(PATH) or "")
+
+
+async def test_the_end_of_a_turn_that_was_overtaken_is_not_told_with_the_next_conversation(house: Home) -> None:
+    await house.memory.diary.catch_up()
+    elsewhere = SessionKey("main", "elsewhere")
+    await house.turn("My sister is called Ana", "Noted.", session=elsewhere)
+    begun, *rest = (each.event for each in await house.store.read(elsewhere))
+    await house.append(begun, turn="turn_90")
+    await house.reset()
+    await house.append(*rest, turn="turn_90")
+    await house.turn("What is the weather like?", "Sunny.")
+    await house.reset()
+    assert await house.memory.diary.catch_up() == 2
+    first, second = (await house.text(PATH) or "").split("\n- ")[1:]
+    assert ("sister" in first, "Sunny" in second, "Noted" in second) == (True, True, False)
