@@ -54,7 +54,7 @@ from ostiary.assembly.newest import (
     words_of,
 )
 from ostiary.assembly.outlet import Outlet
-from ostiary.assembly.prompting import HousePrompts, is_private_place
+from ostiary.assembly.prompting import HousePrompts, is_private_place, may_see_session
 from ostiary.assembly.prompts import load_templates
 from ostiary.assembly.reaching import Bytes, HouseOutbox, Imagining, Looking
 from ostiary.assembly.recent import RecentSecrets
@@ -364,7 +364,7 @@ def _build(
         delivery=delivery, sessions=sessions, channels=lambda: tuple(filter(pushes, host.channels)), redact=guard.redact
     )
     register_message(host, outbox=outbox)
-    register_sessions(host, journals=store, clock=clock, max_bytes=config.tools.result_max_bytes)
+    register_sessions(host, journals=store, clock=clock, may_see=may_see_session, max_bytes=config.tools.result_max_bytes)
     register_image(
         host,
         files=Files(store.documents, folder_of, is_private_place, guard.protected_path, settled=hands.settled),

@@ -13,7 +13,7 @@ from ostiary.adapters.models.providers import EMBEDDED
 from ostiary.assembly.prompts import load_prompts
 from ostiary.assembly.rules import Rules
 from ostiary.contracts.clock import Clock
-from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.model import ModelFacts
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Documents
@@ -190,3 +190,8 @@ class HousePrompts:
 def is_private_place(key: SessionKey) -> bool:
     """Not a group or a room: nobody but the sender reads along."""
     return place_of(key.scope).source not in ("group", "channel")
+
+
+def may_see_session(principal: Principal, here: SessionKey, other: SessionKey) -> bool:
+    """The owner sees every conversation where nobody else reads along; everybody else, and everywhere else, this one."""
+    return here == other or (principal.is_owner and is_private_place(here))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import anyio
 import pytest
 
@@ -15,7 +17,17 @@ from ostiary.contracts.events import (
     TurnStarted,
 )
 from ostiary.contracts.model import Usage
-from ostiary.contracts.store import Append, DeleteSession, ErasePayload, MarkOutbox, MarkTurn, SaveSession, SaveSnapshot, Snapshot
+from ostiary.contracts.store import (
+    Append,
+    DeleteSession,
+    Enqueue,
+    ErasePayload,
+    MarkOutbox,
+    MarkTurn,
+    SaveSession,
+    SaveSnapshot,
+    Snapshot,
+)
 from tests.conformance.store.conftest import AnyStore, MakeStore
 from tests.conformance.store.words import LABEL, MAIN, NOW, OTHER, OWNER, PLACE, record, reply, setting, text
 
@@ -260,3 +272,12 @@ async def test_erasing_an_event_takes_the_words_out_of_the_delivered_replies_of_
     await store.commit([ErasePayload(session=MAIN, seq=1)])
     kept = [await store.outbox_item(key) for key in ("t1:1:0", "t2:1:0")]
     assert [each.message.text for each in kept if each is not None] == ["", "another turn's"]
+
+
+async def test_a_delivered_answer_to_a_command_keeps_its_key_and_loses_its_words(store: AnyStore) -> None:
+    item = reply("c:1:0", words="the whole secret").item
+    await store.commit([Enqueue(item=replace(item, turn=""))])
+    await store.commit([MarkOutbox(key="c:1:0", state="sent", attempts=1)])
+    kept = await store.outbox_item("c:1:0")
+    assert kept is not None
+    assert (kept.message.text, kept.state) == ("", "sent")

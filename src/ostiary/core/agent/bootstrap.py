@@ -89,7 +89,10 @@ async def _vouched_memory(documents: Documents, path: str) -> tuple[DocumentVers
     if newest is None or _is_vouched(newest[0]):
         return newest
     for version in (await documents.history(MEMORY, path))[-_LOOKED_BACK:][::-1]:
-        if version.digest and not version.erased and _is_vouched(version):
+        if not version.digest:
+            # It was deleted: what was before that does not come back.
+            break
+        if not version.erased and _is_vouched(version):
             return await documents.get(MEMORY, path, version=version.version) or newest
     return newest
 

@@ -9,6 +9,7 @@ from ostiary.contracts.errors import BadInput
 from ostiary.core.memory.memory import Memory
 from ostiary.core.memory.text import visible
 from ostiary.core.routing.commands import Command, CommandCall, CommandReply
+from ostiary.core.routing.scopes import place_of
 
 if TYPE_CHECKING:
     from ostiary.core.memory.confirming import Waiting
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _SHOWN = 10
 _LENGTH = 200
 _CODE = 6
+_SEEN = "yes"
+_ELSEWHERE = "Others read along here. Ask me where we are alone."
 _HELP = (
     "/memory search <text> · /memory waiting · /memory confirm <id …|all> · /memory reject <id …> · "
     "/memory why <text or file#Lline> · /forget <text>"
@@ -26,6 +29,8 @@ _HELP = (
 
 def add_memory_commands(add: Callable[[Command], None], memory: Memory, zone: Callable[[], tzinfo]) -> None:
     async def about(call: CommandCall) -> CommandReply:
+        if _is_overheard(call):
+            return CommandReply(text=_ELSEWHERE)
         verb, _, rest = call.args.partition(" ")
         rest, agent = rest.strip(), call.session.agent
         match verb.lower():
@@ -43,6 +48,8 @@ def add_memory_commands(add: Callable[[Command], None], memory: Memory, zone: Ca
 
     async def forget(call: CommandCall) -> CommandReply:
         """First shows what would go, and a code that is good only for exactly that."""
+        if _is_overheard(call):
+            return CommandReply(text=_ELSEWHERE)
         code, _, rest = call.args.partition(" ")
         if not call.args:
             return CommandReply(text="Say what shall be forgotten: /forget <text>.")
@@ -56,12 +63,23 @@ def add_memory_commands(add: Callable[[Command], None], memory: Memory, zone: Ca
     add(Command(name="forget", summary="Erase something for ever", run=forget, usage="<text>"))
 
 
-async def _settle(memory: Memory, call: CommandCall, verb: str, ids: Sequence[str]) -> str:
+def _is_overheard(call: CommandCall) -> bool:
+    return place_of(call.session.scope).source in ("group", "channel")
+
+
+async def _settle(memory: Memory, call: CommandCall, verb: str, words: Sequence[str]) -> str:
+    """Nobody vouches for what they were not shown: long notes are shown whole first, and `all` means those that were listed."""
     agent = call.session.agent
-    if list(ids) == ["all"]:
-        ids = [each.id for each in await memory.confirming.waiting(agent=agent)]
+    waiting = {each.id: each for each in await memory.confirming.waiting(agent=agent)}
+    ids = [word for word in words if word != _SEEN]
+    if ids == ["all"]:
+        ids = list(waiting)[:_SHOWN]
         if not ids:
             raise BadInput("Nothing waits for you.")
+    unseen = [waiting[id] for id in ids if id in waiting and _line(waiting[id].text) != visible(waiting[id].text)]
+    if verb == "confirm" and unseen and _SEEN not in words:
+        whole = "\n\n".join(f"`{each.id}`\n{visible(each.text)}" for each in unseen)
+        return f"{whole}\n\nTo vouch for all of that: /memory confirm {' '.join(ids)} {_SEEN}"
     settle = memory.confirming.confirm if verb == "confirm" else memory.confirming.reject
     done = await settle(ids, by=call.principal, agent=agent)
     return "\n".join(f"{each.id}: {f'kept in {each.path}#L{each.line}' if each.path else 'rejected'}." for each in done)

@@ -162,9 +162,17 @@ def _hush_replies(transaction: Transaction, session: str, turn: str) -> None:
     """Replies that were delivered keep their key, so that none is ever queued twice, and lose their words.
 
     A key begins with its turn's id and a colon, which finds them without an index that every turn would pay for."""
-    transaction.run(
-        "UPDATE outbox SET message = CAST(json_set(CAST(message AS TEXT), '$.text', '', '$.attachments', json('[]'),"
-        " '$.choices', json('[]')) AS BLOB)"
-        " WHERE key >= ? AND key < ? AND session = ? AND state IN ('sent', 'failed', 'cancelled')",
+    hush(
+        transaction,
+        "key >= ? AND key < ? AND session = ? AND state IN ('sent', 'failed', 'cancelled')",
         (f"{turn}:", f"{turn};", session),
+    )
+
+
+def hush(transaction: Transaction, which: str, bindings: tuple[str, ...]) -> None:
+    """Take the words out of these rows of the outbox; their keys stay."""
+    transaction.run(
+        "UPDATE outbox SET message = CAST(json_set(CAST(message AS TEXT), '$.text', '', '$.attachments', json('[]'),"  # noqa: S608
+        f" '$.choices', json('[]')) AS BLOB) WHERE {which}",
+        bindings,
     )

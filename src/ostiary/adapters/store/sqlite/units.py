@@ -169,6 +169,10 @@ def _mark_outbox(write: words.MarkOutbox) -> tuple[Unit, int]:
             "UPDATE outbox SET state = ?, attempts = ?, next_at = ?, error = ?, receipt = ? WHERE key = ?", row
         ):
             raise Conflict(f"There is no reply {write.key[:80]!r} in the outbox")
+        if write.state == "sent":
+            # The answer to a command stands nowhere else: once it is delivered nobody needs its words, and forgetting must not
+            # have to look for them here.
+            journal.hush(transaction, "key = ? AND turn = ''", (write.key,))
         return 0
 
     return run, 0
