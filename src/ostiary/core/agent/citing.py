@@ -10,8 +10,15 @@ _ASKED = "[Cite what you use"
 _HIT = re.compile(r"^(?P<path>\S.*?):(?P<start>\d+)-\d+(?: \([^\n]*\))?\n(?P<lines>(?:>[^\n]*(?:\n|$))+)", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 _TOOLS = ("memory_search", "vault_memory_search")
-_SHORTEST = 3
+_NAME = re.compile(r"(?<=\w )[^\W\d_a-z]\w{2}\b|\b\w*\d\w*\b")
+_SHORTEST = 4
 _MOST = 2
+# What stands in nearly every sentence shows nothing.
+_COMMON = (
+    "that this with have from your about there what when which will would could been were they them then than also here know "
+    "nothing found dass eine einen nicht sich auch noch oder aber wird sind haben habe kann wenn"
+)
+_EVERYWHERE = frozenset(_COMMON.split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +35,7 @@ def sources(reply: str, said: Sequence[Message]) -> str:
     found = [each.text for each in outcomes if each.name in _TOOLS and not each.is_error and _ASKED in each.text]
     if not reply.strip() or "Source:" in reply or not found:
         return ""
-    told = _words(reply) - _words(_question(said))
+    told = _all(reply) - _all(_question(said))
     shared = {line.place: len(line.words & told) for text in found for line in _lines(text)}
     best = max(shared.values(), default=0)
     used = [place for place, count in shared.items() if count and count == best][:_MOST]
@@ -46,5 +53,11 @@ def _lines(text: str) -> Iterator[_Line]:
             yield _Line(place=f"{hit['path']}#L{int(hit['start']) + offset}", words=_words(line))
 
 
+def _all(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))
+
+
 def _words(text: str) -> frozenset[str]:
-    return frozenset(word for word in _WORD.findall(text.casefold()) if len(word) >= _SHORTEST)
+    """Those that say something: longer ones, and of the short ones names and numbers."""
+    long = {word for word in _WORD.findall(text.casefold()) if len(word) >= _SHORTEST}
+    return frozenset(long - _EVERYWHERE | {name.casefold() for name in _NAME.findall(text)})

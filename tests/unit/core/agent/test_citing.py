@@ -42,3 +42,14 @@ def test_where_citations_are_off_none_is_added() -> None:
 def test_only_memory_is_cited() -> None:
     assert sources("She lives in Porto.", said("Where?", name="web_fetch")) == ""
     assert sources("She lives in Porto.", said("Where?", is_error=True)) == ""
+
+
+def test_words_that_stand_everywhere_are_no_source() -> None:
+    found = FOUND.replace("- The boiler", "- The key is not for you and was found with that. The boiler")
+    assert sources("The weather is fine and not too cold for May, with nothing found about that.", said("Weather?", found)) == ""
+
+
+def test_a_short_name_or_number_is_a_source() -> None:
+    found = FOUND.replace("sister Ines lives in Porto", "sister Ana lives at number 12")
+    assert sources("Ana.", said("What is she called?", found)) == "\n\nSource: MEMORY.md#L3"
+    assert sources("At 12.", said("Where does she live?", found)) == "\n\nSource: MEMORY.md#L3"
