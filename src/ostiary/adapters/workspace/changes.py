@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ostiary.adapters.workspace.index import Index
+from ostiary.adapters.workspace.names import Names
 from ostiary.adapters.workspace.tree import Found, Owner, Tree, Unfit, Walked, digest_of, open_tree
 from ostiary.contracts.store import DocumentVersion
 
@@ -49,7 +50,8 @@ def find_changes(
         _note_odd(walked, changes)
         known = index.files
         fresh = {path: found for path, found in walked.files.items() if path not in known or not known[path].still(found)}
-        names = {path.casefold(): path for path in base} if fresh else {}
+        # What is deleted leaves its name to others: a file may be renamed in case alone.
+        names = Names(path for path in base if _stays(path, walked)) if fresh else Names(())
         room = most_taken
         for path, found in fresh.items():
             reason = _reason(path, found, names, most_file, room, forbidden)
@@ -58,16 +60,22 @@ def find_changes(
                 index.forget(path)
                 continue
             room -= _take(tree, path, index, changes, most_file)
-            names.setdefault(path.casefold(), path)
+            names.add(path)
     _note_deleted(walked, base, index, changes)
     changes.has_residue = bool(changes.left or walked.left_aside)
     return changes
 
 
-def _reason(path: str, found: Found, names: Mapping[str, str], most_file: int, room: int, forbidden: Callable[[str], str]) -> str:
-    twin = names.get(path.casefold(), path)
-    if twin != path:
-        return f"its name differs only in case from {twin}"
+def _stays(path: str, walked: Walked) -> bool:
+    """Whether it is there, or may be where nobody could look."""
+    hidden = (*walked.unread, *walked.odd, *walked.left_aside)
+    return path in walked.files or path in walked.odd or any(path.startswith(f"{folder}/") for folder in hidden)
+
+
+def _reason(path: str, found: Found, names: Names, most_file: int, room: int, forbidden: Callable[[str], str]) -> str:
+    clash = names.clash(path)
+    if clash:
+        return clash
     if found.size > most_file:
         return f"it is too big ({found.size:,} bytes, at most {most_file:,})"
     if found.size > room:

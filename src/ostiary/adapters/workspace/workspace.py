@@ -311,7 +311,11 @@ class DocumentWorkspace:
         return changes
 
     async def _draft(self, tree: LiveTree, session: SessionKey, changes: Changes, use: Use) -> Draft:
-        return await self._drafting(tree, session, use).changes(changes)
+        draft = await self._drafting(tree, session, use).changes(changes)
+        for path in draft.untaken:
+            # Not known means not removed when the directory is brought up to date.
+            tree.index.forget(path)
+        return draft
 
     def _drafting(self, tree: LiveTree, session: SessionKey, use: Use) -> Drafting:
         folder = self._sight.folder(session)

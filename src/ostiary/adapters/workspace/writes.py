@@ -8,6 +8,7 @@ from typing import Literal
 
 from ostiary.adapters.workspace.changes import Changes, Taken
 from ostiary.adapters.workspace.index import Pending
+from ostiary.adapters.workspace.names import Names
 from ostiary.contracts.content import Label
 from ostiary.contracts.store import DocumentVersion, Put, Tombstone
 from ostiary.contracts.workspace import Capture, FileChange
@@ -53,13 +54,15 @@ class Signed:
 
 @dataclass(slots=True)
 class Draft:
-    """`pending` tells by path what the documents will hold once the writes are committed."""
+    """`pending` tells by path what the documents will hold once the writes are committed. `untaken` are files that stay where
+    they are, for no document can have their name."""
 
     writes: list[Put | Tombstone] = field(default_factory=list)
     shown: list[FileChange] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     kept_aside: list[str] = field(default_factory=list)
     pending: dict[str, Pending] = field(default_factory=dict)
+    untaken: list[str] = field(default_factory=list)
 
     def capture(self) -> Capture:
         return Capture(
@@ -74,7 +77,7 @@ def conflict_name(path: str, at: float, taken: Container[str]) -> str:
     """`notes/plan.md` → `notes/plan.conflict-20260731T120000Z.md`, with a number if that is taken."""
     folder, name = posixpath.split(path)
     stem, extension = posixpath.splitext(name)
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
+    stamp = name_of_moment(at).removeprefix("conflict-")
     for number in range(1, 10_000):
         mark = f".conflict-{stamp}{'' if number == 1 else f'-{number}'}{extension}"
         room = _MAX_NAME - len(mark.encode())
@@ -82,6 +85,10 @@ def conflict_name(path: str, at: float, taken: Container[str]) -> str:
         if found not in taken:
             return found
     raise ValueError("every name is taken")
+
+
+def name_of_moment(at: float) -> str:
+    return time.strftime("conflict-%Y%m%dT%H%M%SZ", time.gmtime(at))
 
 
 class Drafting:
@@ -107,6 +114,7 @@ class Drafting:
         self._diff = diff
         self._fetch = fetch
         self._room = _DIFFS_IN_ALL
+        self._names: Names | None = None
         self.draft = Draft()
 
     async def changes(self, changes: Changes) -> Draft:
@@ -119,7 +127,28 @@ class Drafting:
                 self.draft.refused.append(f"{path}: {reason}")
             else:
                 await self._one(path, changes.contents.get(path))
+        self._leave_clashes()
         return self.draft
+
+    def _leave_clashes(self) -> None:
+        """Others may have taken a name meanwhile, or keep one that was to be deleted."""
+        draft, start = self.draft, len(self._signed.folder)
+        new = [write for write in draft.writes if isinstance(write, Put) and write.path[start:] not in self._now]
+        if not new:
+            return
+        gone = {write.path[start:] for write in draft.writes if isinstance(write, Tombstone)}
+        names = Names(path for path in self._now if path not in gone)
+        for write in new:
+            path = write.path[start:]
+            reason = names.clash(path)
+            if not reason:
+                names.add(path)
+                continue
+            draft.writes.remove(write)
+            draft.shown = [change for change in draft.shown if change.path != path]
+            del draft.pending[path]
+            draft.untaken.append(path)
+            draft.refused.append(f"{path}: {reason}")
 
     async def aside(self, contents: Mapping[str, Taken], why: str) -> Draft:
         """Everything under names of its own: nothing that is a document is touched."""
@@ -141,7 +170,14 @@ class Drafting:
             await self._keep_aside(path, taken, "somebody else changed it meanwhile")
 
     async def _keep_aside(self, path: str, taken: Taken, why: str) -> None:
-        name = conflict_name(path, self._signed.at, {*self._now, *self.draft.pending})
+        used = {*self._now, *self.draft.pending}
+        name = conflict_name(path, self._signed.at, used)
+        if self._names is None:
+            self._names = Names(used)
+        if self._names.clash(name):
+            # One of its folders is a file by now: below a folder of its own there is room for all of it.
+            name = conflict_name(posixpath.join(name_of_moment(self._signed.at), path), self._signed.at, used)
+        self._names.add(name)
         await self._write(name, None, taken)
         self.draft.kept_aside.append(f"{path} as {name} ({why})")
 
