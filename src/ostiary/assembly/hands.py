@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from ostiary.adapters.tools.diffs import unified
 from ostiary.adapters.tools.shell import ExecRules, Processes, register_shell
 from ostiary.adapters.tools.web import LinkReader, Reader, register_web
 from ostiary.adapters.tools.writing import register_writing
-from ostiary.adapters.workspace import DocumentWorkspace
+from ostiary.adapters.workspace import DocumentWorkspace, WorkspaceLimits
 from ostiary.assembly import web as web_config
 from ostiary.assembly.browsing import LazyBrowser
 from ostiary.assembly.builtin import Host
@@ -199,6 +200,9 @@ def _sandbox_of(ground: Ground) -> "Callable[[SessionKey], SandboxConfig]":
 
 def _workspace(ground: Ground) -> DocumentWorkspace:
     sandbox_of = _sandbox_of(ground)
+    limits = WorkspaceLimits()
+    # What is taken from a command must fit a document.
+    most = min(limits.file_bytes, ground.newest.live.current.config.vault.document_max_bytes)
     return DocumentWorkspace(
         ground.store.documents,
         ground.home / WORKSPACES,
@@ -209,6 +213,7 @@ def _workspace(ground: Ground) -> DocumentWorkspace:
         protected=ground.protected,
         is_private=is_private_place,
         owner=_owner(),
+        limits=replace(limits, file_bytes=most),
     )
 
 

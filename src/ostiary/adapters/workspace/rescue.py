@@ -13,8 +13,9 @@ from ostiary.adapters.workspace.live import STALE, LiveTree
 from ostiary.adapters.workspace.sight import Sight, label_of
 from ostiary.adapters.workspace.tree import Owner, TooBig, Tree, Unfit, Walked, digest_of, open_tree
 from ostiary.adapters.workspace.writes import COLLECTION, Drafting
+from ostiary.contracts.errors import BadInput
 from ostiary.contracts.identity import SessionKey
-from ostiary.contracts.store import Audit, Documents, Write
+from ostiary.contracts.store import Audit, Documents, Put, Tombstone, Write
 from ostiary.contracts.workspace import NOBODY, Use
 
 MOST_FILES = 50
@@ -137,6 +138,24 @@ class Rescue:
         if draft.writes:
             detail = {"session": str(session), "turn": use.turn, "paths": [change.path for change in draft.shown], "why": why}
             note = Audit(at=at, kind="files.kept_aside", actor=signed.author, subject=COLLECTION, outcome="done", detail=detail)
-            await self.commit([*draft.writes, note])
+            told = dict(zip(draft.writes, draft.kept_aside, strict=True))
+            told |= await _each(self.commit, draft.writes, note)
+            draft.kept_aside = list(told.values())
         left = len(contents) - len(chosen)
         return (*draft.kept_aside, *((f"{left} more files of an interrupted command: too many, not kept",) if left else ()))
+
+
+async def _each(commit: Commit, writes: Sequence[Put | Tombstone], note: Audit) -> dict[Put | Tombstone, str]:
+    """In one unit; if the documents cannot take one of them, each alone. Gives why some were refused: they hold up nothing."""
+    try:
+        await commit([*writes, note])
+        return {}
+    except BadInput:
+        pass
+    refused: dict[Put | Tombstone, str] = {}
+    for write in writes:
+        try:
+            await commit([write, note])
+        except BadInput as error:
+            refused[write] = f"not kept: {error}"
+    return refused

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ostiary.adapters.store.sqlite import SqliteStore, open_store
+from ostiary.adapters.store.sqlite import SqliteStore, StoreLimits, open_store
 from ostiary.adapters.workspace import DocumentWorkspace
 from ostiary.contracts.store import Put
 from ostiary.core.sessions.undo import plan_undo
@@ -108,3 +108,16 @@ async def test_an_interrupted_command_that_left_impossible_names_does_not_stop_t
         found = await store.documents.get("_workspace", kept)
         assert found is not None
         assert found[1] == b"an hour of work"
+
+
+async def test_what_the_store_refuses_of_an_interrupted_command_is_told_and_the_rest_kept(tmp_path: Path) -> None:
+    limits = StoreLimits(document_bytes=1000)
+    async with open_store(tmp_path / "store.db", bytes(range(32)), clock=ManualClock(), limits=limits) as store:
+        held = DocumentWorkspace(store.documents, tmp_path / "workspaces", folder_of=folder_of, diff=diff, commit=store.commit)
+        async with held.lease(MAIN, access="rw") as lease:
+            Path(lease.directory, "large.md").write_text("x" * 2000)
+            Path(lease.directory, "small.md").write_text("small")
+        async with held.lease(MAIN, access="rw") as lease:
+            assert [told.startswith("not kept: ") for told in lease.told] == [True, False]
+        (kept,) = await _living(store)
+        assert kept.startswith("small.conflict-")
