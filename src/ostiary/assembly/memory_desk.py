@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import cast
 
 from ostiary.assembly.vault_desk import hits_of
 from ostiary.contracts.content import Label, Trust
@@ -17,7 +16,7 @@ from ostiary.core.memory.confirming import Waiting
 from ostiary.core.memory.entries import Entry, entries
 from ostiary.core.memory.forgetting import Forgetting
 from ostiary.core.memory.memory import Memory
-from ostiary.core.memory.origin import Origin, Origins
+from ostiary.core.memory.origin import Origin, Seen, brought_by
 from ostiary.core.memory.paths import AGENTS, COLLECTION, Place, place_of
 from ostiary.core.memory.shelf import as_text
 from ostiary.gateway.protocol import memory as shape
@@ -25,7 +24,6 @@ from ostiary.gateway.protocol import vault
 
 MOST_FILES = 2000
 Page = tuple[list[shape.MemoryEntry], str]
-_MOST_SEEN = 128
 _UNKNOWN = Label(trust=Trust.UNTRUSTED)
 _CURSOR = re.compile(r"(?P<path>.+)#(?P<line>\d{1,9})", re.DOTALL)
 
@@ -149,7 +147,7 @@ class MemoryAtDesk:
             paths = [path for path, _ in wanted]
             wanted = wanted[paths.index(cursor["path"]) :] if cursor["path"] in paths else []
         shown: list[shape.MemoryEntry] = []
-        origins = Origins(store=self.store, documents=cast(Documents, _Seen(self.documents)))
+        seen = Seen(self.documents)
         for path, version in wanted:
             found = await self.documents.get(COLLECTION, version.path)
             text = as_text(found[1]) if found is not None else None
@@ -159,7 +157,7 @@ class MemoryAtDesk:
                     continue
                 if len(shown) == asked.limit:
                     return shown, f"{shown[-1].path}#{shown[-1].start}"
-                shown.append(await self._entry(path, entry, await origins.brought_by(version.path, entry.text)))
+                shown.append(await self._entry(path, entry, await brought_by(seen, version.path, entry.text)))
         return shown, ""
 
     async def _entry(self, path: str, entry: Entry, version: DocumentVersion) -> shape.MemoryEntry:
@@ -200,28 +198,6 @@ class MemoryAtDesk:
     async def _session(self, turn: str) -> str:
         session = await self.store.session_of(turn) if turn else None
         return "" if session is None else str(session)
-
-
-class _Seen:
-    """Documents of which the same is asked again and again while one list is made: entries of a file share its versions."""
-
-    def __init__(self, documents: Documents) -> None:
-        self._documents = documents
-        self._histories: dict[tuple[str, str], tuple[DocumentVersion, ...]] = {}
-        self._contents: dict[tuple[str, str, int | None], tuple[DocumentVersion, bytes] | None] = {}
-
-    async def history(self, collection: str, path: str) -> tuple[DocumentVersion, ...]:
-        if (collection, path) not in self._histories:
-            self._histories[collection, path] = await self._documents.history(collection, path)
-        return self._histories[collection, path]
-
-    async def get(self, collection: str, path: str, *, version: int | None = None) -> tuple[DocumentVersion, bytes] | None:
-        key = (collection, path, version)
-        if key not in self._contents:
-            if len(self._contents) >= _MOST_SEEN:
-                del self._contents[next(iter(self._contents))]
-            self._contents[key] = await self._documents.get(collection, path, version=version)
-        return self._contents[key]
 
 
 def _file(path: str, version: DocumentVersion) -> shape.MemoryFile:

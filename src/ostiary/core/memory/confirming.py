@@ -13,7 +13,7 @@ from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Audit, Documents, DocumentVersion, Put, Store, Tombstone, Write
 from ostiary.core.agent.bootstrap import folder_of
 from ostiary.core.memory.entries import Entry, entries, meant_for, without
-from ostiary.core.memory.origin import Origins
+from ostiary.core.memory.origin import Seen, brought_by
 from ostiary.core.memory.paths import AREAS, COLLECTION, UNCONFIRMED, Area
 from ostiary.core.memory.shelf import notes
 from ostiary.core.memory.writing import Wish, Writing
@@ -48,21 +48,20 @@ class Settled:
 
 
 class Confirming:
-    def __init__(self, *, store: Store, documents: Documents, writing: Writing, origins: Origins, clock: Clock) -> None:
+    def __init__(self, *, store: Store, documents: Documents, writing: Writing, clock: Clock) -> None:
         self._store = store
         self._documents = documents
         self._writing = writing
-        self._origins = origins
         self._clock = clock
 
     async def waiting(self, *, agent: str = "main") -> tuple[Waiting, ...]:
         """Oldest first. Raises StoreError."""
-        found = []
+        found, seen = [], Seen(self._documents)
         async for note in notes(self._documents, agent=agent, under=UNCONFIRMED):
             for entry in entries(note.text):
                 if entry.is_heading:
                     continue
-                version = await self._origins.brought_by(note.version.path, entry.text)
+                version = await brought_by(seen, note.version.path, entry.text)
                 found.append(_waiting(note.path, entry, version))
         return tuple(found)
 

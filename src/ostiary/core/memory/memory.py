@@ -71,9 +71,7 @@ class Memory:
     def confirming(self) -> "Confirming":
         from ostiary.core.memory.confirming import Confirming
 
-        return Confirming(
-            store=self.store, documents=self._documents, writing=self.writing, origins=self.origins, clock=self.clock
-        )
+        return Confirming(store=self.store, documents=self._documents, writing=self.writing, clock=self.clock)
 
     @cached_property
     def forgetter(self) -> "Forgetter":

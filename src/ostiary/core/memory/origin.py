@@ -1,6 +1,8 @@
 """Where a remembered fact came from: who wrote it, when, in which turn, and what the person had said."""
 
 import re
+from collections.abc import Sequence
+from typing import Protocol
 
 from ostiary.contracts.content import Label, Text, Trust
 from ostiary.contracts.errors import BadInput
@@ -16,6 +18,7 @@ from ostiary.core.memory.text import normal
 MOST_ORIGINS = 20
 LEAST_CHARACTERS = 3
 _WORDS = 2_000
+_MOST_SEEN = 128
 _PLACE = re.compile(r"(?P<path>[^#\n]+?)(?:#L?|:)(?P<line>\d{1,7})(?:-L?\d{1,7})?")
 
 
@@ -37,6 +40,36 @@ class Origin:
     turn: str = ""
     session: str = ""
     words: str = ""
+
+
+class Versions(Protocol):
+    """What tracing a text needs of `Documents`."""
+
+    async def history(self, collection: str, path: str) -> Sequence[DocumentVersion]: ...
+
+    async def get(self, collection: str, path: str, *, version: int | None = None) -> tuple[DocumentVersion, bytes] | None: ...
+
+
+class Seen:
+    """Documents of which the same is asked again and again while one list is made: entries of a file share its versions."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._histories: dict[tuple[str, str], tuple[DocumentVersion, ...]] = {}
+        self._contents: dict[tuple[str, str, int | None], tuple[DocumentVersion, bytes] | None] = {}
+
+    async def history(self, collection: str, path: str) -> tuple[DocumentVersion, ...]:
+        if (collection, path) not in self._histories:
+            self._histories[collection, path] = await self._documents.history(collection, path)
+        return self._histories[collection, path]
+
+    async def get(self, collection: str, path: str, *, version: int | None = None) -> tuple[DocumentVersion, bytes] | None:
+        key = (collection, path, version)
+        if key not in self._contents:
+            if len(self._contents) >= _MOST_SEEN:
+                del self._contents[next(iter(self._contents))]
+            self._contents[key] = await self._documents.get(collection, path, version=version)
+        return self._contents[key]
 
 
 class Origins:
@@ -101,7 +134,7 @@ class Origins:
         return await brought_by(self._documents, path, text)
 
 
-async def brought_by(documents: Documents, path: str, text: str) -> DocumentVersion:
+async def brought_by(documents: Versions, path: str, text: str) -> DocumentVersion:
     """As `Origins.brought_by`."""
     history = [each for each in await documents.history(COLLECTION, path) if not each.erased]
     if not history:
@@ -116,7 +149,7 @@ async def brought_by(documents: Documents, path: str, text: str) -> DocumentVers
     return history[high]
 
 
-async def _held(documents: Documents, version: DocumentVersion, text: str) -> bool:
+async def _held(documents: Versions, version: DocumentVersion, text: str) -> bool:
     found = await documents.get(COLLECTION, version.path, version=version.version) if version.digest else None
     content = as_text(found[1]) if found is not None else None
     return content is not None and f"\n{text}\n" in f"\n{content}\n"
