@@ -49,11 +49,10 @@ def _spec(
 
 class MemorySearch:
     def __init__(self, memory: Memory, *, prefix: str = "") -> None:
-        limit = {"type": "integer", "minimum": 1, "maximum": _MOST_RESULTS}
         self.spec = _spec(
             f"{prefix}memory_search",
             "Search notes and facts remembered earlier.",
-            {"query": {"type": "string"}, "limit": limit},
+            {"query": {"type": "string"}, "limit": {"type": "integer"}},
             "query",
             Effect.READ,
         )
@@ -75,7 +74,7 @@ class MemoryGet:
     """Also takes a place as search results and citations write it: `path:3-5`, `path#L3-L5`."""
 
     def __init__(self, memory: Memory, *, prefix: str = "", max_bytes: int = RESULT_BYTES) -> None:
-        whole = {"type": "integer", "minimum": 1}
+        whole = {"type": "integer"}
         self.spec = _spec(
             f"{prefix}memory_get",
             "Read a memory file.",
@@ -125,7 +124,7 @@ class MemoryWrite:
     def __init__(self, memory: Memory, *, prefix: str = "") -> None:
         self.spec = _spec(
             f"{prefix}memory_write",
-            "Remember one fact or note. long: lasting facts; daily: today's notes; me: about the person speaking.",
+            "Remember one fact. long: lasting; daily: today's; me: about the person speaking.",
             {"text": {"type": "string"}, "area": {"type": "string", "enum": list(AREAS)}, "title": {"type": "string"}},
             "text",
             Effect.WRITE,
