@@ -112,7 +112,8 @@ def test_a_failing_stream_ends_with_an_error_event(wide: Gateway, model: Model) 
 
 
 def test_endless_text_is_cut_off(wide: Gateway, model: Model) -> None:
-    model.begin(Reply(parts=(Words(pieces=("blah " * 4000,)),), endless=True), "sane")
+    # What is said so far is far too long for the next request: it is summarised first, in several calls.
+    model.begin(Reply(parts=(Words(pieces=("blah " * 4000,)),), endless=True), *["sane"] * 20)
     answer = wide.ask(said("hi", "endless"))
     assert answer.json["choices"][0]["finish_reason"] == "length"
     assert len(answer.body) < 5_000_000
