@@ -326,7 +326,7 @@ def address(path: str, collection: str) -> tuple[str, str]:
     """Collection and path of `path`, which may begin with `collection:`. Raises BadInput for an empty path."""
     import re
 
-    named = re.fullmatch(r"([a-z0-9_][a-z0-9_-]{0,63}):(.+)", path, re.DOTALL) if not collection else None
+    named = re.fullmatch(r"([a-z0-9_][a-z0-9_-]{0,63}):(.*)", path, re.DOTALL) if not collection else None
     name, place = (named[1], named[2]) if named is not None else (collection or WORKSPACE, path)
     if not place:
         raise BadInput("say which document", hint="For example: ostiary vault get notes/plan.md")

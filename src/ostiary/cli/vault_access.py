@@ -2,13 +2,13 @@
 
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from ostiary.contracts.content import Label
-from ostiary.contracts.errors import BadInput, OstiaryError, StoreRefused
+from ostiary.contracts.errors import BadInput, OstiaryError, StoreRefused, StoreUnavailable
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.search import Found, IndexStatus
 from ostiary.contracts.store import CollectionUse, DocumentVersion
@@ -19,6 +19,9 @@ WORKSPACE = "_workspace"
 _WAIT_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 _HELD = "in use by another process"
+_LOOK_SECONDS = 0.2
+# So long the index may make no progress before the command no longer waits for it.
+_STUCK_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +174,23 @@ async def open_access(home: Path | None = None) -> AsyncIterator[Access]:
         import anyio
 
         await anyio.sleep(_POLL_SECONDS)
+
+
+async def watched(
+    look: Callable[[], Awaitable[IndexStatus]], is_done: Callable[[IndexStatus], bool], show: Callable[[IndexStatus], None]
+) -> IndexStatus:
+    """What somebody else does to the index, until it is done. Raises StoreUnavailable if nothing moves for a minute."""
+    import anyio
+
+    seen, since = None, anyio.current_time()
+    while not is_done(status := await look()):
+        show(status)
+        if status != seen:
+            seen, since = status, anyio.current_time()
+        if anyio.current_time() - since > _STUCK_SECONDS:
+            raise StoreUnavailable("the index does not get on", hint="See `ostiary logs`.")
+        await anyio.sleep(_LOOK_SECONDS)
+    return status
 
 
 def run(act: Callable[[Access], Any]) -> Any:

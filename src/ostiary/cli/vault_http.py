@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 
 from ostiary.cli.client import Gateway, gone, refusal
-from ostiary.cli.vault_access import NewFile, Restored, RestoreWish, VaultStatus, Wrote
+from ostiary.cli.vault_access import NewFile, Restored, RestoreWish, VaultStatus, Wrote, watched
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import BadInput, Conflict, OstiaryError, QuotaExceeded, StoreUnavailable
 from ostiary.contracts.search import Found, IndexStatus, Passage
@@ -22,9 +22,6 @@ _SECONDS = 120.0
 _PAGE = 10_000
 _BATCH_BYTES = 8_000_000
 _BATCH_FILES = 500
-_POLL_SECONDS = 0.2
-# So long the index may make no progress before the command no longer waits for it.
-_STUCK_SECONDS = 60.0
 _NOT_FOUND = 404
 
 Headers = Mapping[str, str]
@@ -170,32 +167,21 @@ class HttpVault:
 
     async def catch_up(self, progress: Callable[[IndexStatus], None], *, vectors: bool = True) -> IndexStatus:
         """The gateway indexes by itself; this waits, as long as it gets on."""
-        last, since = -1, anyio.current_time()
-        while True:
+
+        async def look() -> IndexStatus:
             # Any question makes the gateway look for changes; one about nothing costs nothing.
             await self._json("POST", "query", {"text": "-", "collections": [], "limit": 1})
-            status = _index((await self._json("GET", "status"))["index"])
-            if not status.waiting:
-                return status
-            if status.documents != last:
-                last, since = status.documents, anyio.current_time()
-            if anyio.current_time() - since > _STUCK_SECONDS:
-                raise StoreUnavailable("the index does not get on", hint="See `ostiary logs`.")
-            progress(status)
-            await anyio.sleep(_POLL_SECONDS)
+            return await self._index()
+
+        return await watched(look, lambda status: not status.waiting, progress)
 
     async def reindex(self, progress: Callable[[float], None]) -> None:
         """The gateway makes it; this waits, as long as it gets on."""
-        status = _index((await self._json("POST", "reindex", {}))["index"])
-        last, since = -1.0, anyio.current_time()
-        while status.rebuilding is not None:
-            progress(status.rebuilding)
-            if status.rebuilding != last:
-                last, since = status.rebuilding, anyio.current_time()
-            if anyio.current_time() - since > _STUCK_SECONDS:
-                raise StoreUnavailable("the new index does not get on", hint="See `ostiary logs`.")
-            await anyio.sleep(_POLL_SECONDS)
-            status = _index((await self._json("GET", "status"))["index"])
+        await self._json("POST", "reindex", {})
+        await watched(self._index, lambda status: status.rebuilding is None, lambda status: progress(status.rebuilding or 0.0))
+
+    async def _index(self) -> IndexStatus:
+        return _index((await self._json("GET", "status"))["index"])
 
     async def _batch(self, collection: str, files: Sequence[NewFile], trust: str) -> Sequence[Wrote]:
         import msgspec

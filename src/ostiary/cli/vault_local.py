@@ -19,7 +19,7 @@ from ostiary.assembly.config.schema import Config
 from ostiary.assembly.keys import store_key
 from ostiary.assembly.machine import SystemClock
 from ostiary.assembly.vault import Vault, open_vault
-from ostiary.cli.vault_access import NewFile, Restored, RestoreWish, VaultStatus, Wrote, missing, row
+from ostiary.cli.vault_access import NewFile, Restored, RestoreWish, VaultStatus, Wrote, missing, row, watched
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import BadInput, Conflict, QuotaExceeded
 from ostiary.contracts.identity import OWNER, Principal
@@ -213,8 +213,7 @@ class LocalVault:
             if self._config.vault.mode == "remote":
                 # Any question makes the vault look for changes; one about nothing costs nothing.
                 await search.query("-", reach=Reach(collections=()))
-                while (await search.status()).waiting:
-                    await self._clock.sleep(_POLL_SECONDS)
+                await watched(search.status, lambda status: not status.waiting, progress)
             elif vectors:
                 await search.settle()
             else:
@@ -226,9 +225,9 @@ class LocalVault:
         search = self._vault.search
         if self._config.vault.mode == "remote":
             await search.ask_reindex()
-            while (made := (await search.status()).rebuilding) is not None:
-                progress(made)
-                await self._clock.sleep(_POLL_SECONDS)
+            await watched(
+                search.status, lambda status: status.rebuilding is None, lambda status: progress(status.rebuilding or 0.0)
+            )
             return
         async with anyio.create_task_group() as group:
 

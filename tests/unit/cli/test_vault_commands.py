@@ -190,6 +190,11 @@ def test_an_edit_that_the_vault_refuses_is_kept(hands: Hands, tmp_path: Path, mo
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
 
 
+def test_a_collection_alone_is_no_document(hands: Hands) -> None:
+    with pytest.raises(BadInput, match="say which document"):
+        hands.type("vault", "put", "notes:")
+
+
 def test_an_editor_that_cannot_be_understood_is_refused_in_a_sentence(hands: Hands, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDITOR", 'vi "')
     with pytest.raises(BadInput, match="cannot be understood"):
