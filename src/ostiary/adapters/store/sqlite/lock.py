@@ -19,7 +19,7 @@ def hold_writer_lock(path: Path) -> int:
         os.close(handle)
         raise StoreRefused(
             f"{path} is in use by another process (pid {holder})",
-            hint="If it is a gateway, stop it; if it is another command, wait for its end. Or give this one another OSTIARY_HOME.",
+            hint="Stop it if it is a gateway, wait if it is another command, or use another OSTIARY_HOME.",
         ) from error
     except OSError:
         os.close(handle)
