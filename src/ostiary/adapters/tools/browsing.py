@@ -33,7 +33,7 @@ SPEC = ToolSpec(
                 "ref": {"type": "string"},
                 "text": {"type": "string"},
                 "submit": {"type": "boolean"},
-                "page": {"type": "integer", "minimum": 1, "maximum": 50},
+                "page": {"type": "integer"},
             },
             "required": ["action"],
             "additionalProperties": False,

@@ -21,7 +21,7 @@ SPEC = ToolSpec(
             "type": "object",
             "properties": {
                 "path": {"type": "string"},
-                "old": {"type": "string", "minLength": 1},
+                "old": {"type": "string"},
                 "new": {"type": "string"},
                 "all": {"type": "boolean"},
             },

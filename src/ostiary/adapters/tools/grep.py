@@ -28,7 +28,7 @@ SPEC = ToolSpec(
         parameters={
             "type": "object",
             "properties": {
-                "pattern": {"type": "string", "minLength": 1, "maxLength": 500},
+                "pattern": {"type": "string"},
                 "glob": {"type": "string", "description": "only these files"},
                 "ignore_case": {"type": "boolean"},
             },

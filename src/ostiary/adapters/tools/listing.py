@@ -31,7 +31,7 @@ FIND = ToolSpec(
         description="Find workspace files by glob. Without / it matches names in every folder; ** crosses folders.",
         parameters={
             "type": "object",
-            "properties": {"glob": {"type": "string", "minLength": 1}},
+            "properties": {"glob": {"type": "string"}},
             "required": ["glob"],
             "additionalProperties": False,
         },

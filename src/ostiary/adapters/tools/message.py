@@ -26,7 +26,7 @@ SPEC = ToolSpec(
         parameters={
             "type": "object",
             "properties": {
-                "text": {"type": "string", "minLength": 1},
+                "text": {"type": "string"},
                 "to": {"type": "string", "description": "channel:chat[:thread]"},
                 "channel": {"type": "string"},
             },

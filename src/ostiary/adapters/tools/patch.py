@@ -21,7 +21,7 @@ SPEC = ToolSpec(
         description="Change several workspace files at once, all or none: *** Begin Patch format or unified diff.",
         parameters={
             "type": "object",
-            "properties": {"patch": {"type": "string", "minLength": 1}},
+            "properties": {"patch": {"type": "string"}},
             "required": ["patch"],
             "additionalProperties": False,
         },

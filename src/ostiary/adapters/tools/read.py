@@ -19,8 +19,8 @@ SPEC = ToolSpec(
             "type": "object",
             "properties": {
                 "path": {"type": "string"},
-                "offset": {"type": "integer", "minimum": 1, "maximum": _MOST, "description": "first line"},
-                "limit": {"type": "integer", "minimum": 1, "maximum": _MOST, "description": "lines"},
+                "offset": {"type": "integer", "description": "first line"},
+                "limit": {"type": "integer", "description": "lines"},
             },
             "required": ["path"],
             "additionalProperties": False,

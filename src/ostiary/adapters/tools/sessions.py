@@ -30,8 +30,8 @@ LIST = ToolSpec(
         parameters={
             "type": "object",
             "properties": {
-                "limit": {"type": "integer", "minimum": 1, "maximum": 100},
-                "active_minutes": {"type": "integer", "minimum": 1, "maximum": _MAX_MINUTES},
+                "limit": {"type": "integer"},
+                "active_minutes": {"type": "integer"},
             },
             "additionalProperties": False,
         },
@@ -48,7 +48,7 @@ HISTORY = ToolSpec(
             "type": "object",
             "properties": {
                 "session": {"type": "string", "description": "key from sessions_list"},
-                "limit": {"type": "integer", "minimum": 1, "maximum": 100},
+                "limit": {"type": "integer"},
                 "include_tools": {"type": "boolean"},
             },
             "required": ["session"],

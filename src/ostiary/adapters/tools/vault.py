@@ -64,7 +64,7 @@ class _Shelf:
 
 class VaultSearch:
     def __init__(self, search: Search, shelf: _Shelf) -> None:
-        limit = {"type": "integer", "minimum": 1, "maximum": _MOST_RESULTS}
+        limit = {"type": "integer"}
         properties = {"query": {"type": "string"}, "collection": {"type": "string"}, "limit": limit}
         self.spec = _spec("vault_search", "Search the files by words and meaning.", properties, ("query",))
         self._search = search

@@ -5,6 +5,7 @@ They are documents of the collection `_bootstrap`, which the agent has no way to
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.records import dataclass
@@ -79,7 +80,9 @@ async def read_files(documents: Documents, agent: str = "main") -> tuple[SourceF
             continue
         version, content = stored
         text = content.decode("utf-8", "replace").replace("\x00", "")
-        found.append(SourceFile(name=name, text=text, label=version.label or _UNLABELLED))
+        label = version.label or _UNLABELLED
+        # Whoever wrote it down, and however: what is remembered is private.
+        found.append(SourceFile(name=name, text=text, label=replace(label, private=True) if name == PRIVATE else label))
     return tuple(found)
 
 

@@ -34,8 +34,13 @@ _OLLAMA_DROPS = frozenset(("additionalProperties", "$ref", "format", "$schema", 
 
 
 def object_schema(schema: Mapping[str, object]) -> dict[str, Any]:
-    """An object schema at the top, as OpenAI and Anthropic demand: no alternatives there, `properties` always present."""
+    """An object schema at the top, as OpenAI and Anthropic demand: no alternatives there, `properties` always present.
+
+    That nothing else may be given is not said for each tool again: it costs tokens with every request, and a call that gives
+    more is answered with an error."""
     plain = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", "allOf", "$schema")}
+    if plain.get("additionalProperties") is False:
+        del plain["additionalProperties"]
     properties = dict(_mapping(schema.get("properties")))
     for combination in ("allOf", "anyOf", "oneOf"):
         for option in _list(schema.get(combination)):

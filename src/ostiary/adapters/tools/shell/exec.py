@@ -39,9 +39,9 @@ SPEC = ToolSpec(
         parameters={
             "type": "object",
             "properties": {
-                "command": {"type": "string", "minLength": 1, "maxLength": MAX_COMMAND},
+                "command": {"type": "string"},
                 "cwd": {"type": "string"},
-                "timeout": {"type": "integer", "minimum": 1, "maximum": MOST_SECONDS, "description": "seconds"},
+                "timeout": {"type": "integer", "description": "seconds"},
                 "background": {"type": "boolean"},
                 "pty": {"type": "boolean"},
                 "network": {"type": "boolean"},

@@ -30,7 +30,7 @@ SPEC = ToolSpec(
             "properties": {
                 "action": {"type": "string", "enum": list(ACTIONS)},
                 "id": {"type": "string"},
-                "data": {"type": "string", "maxLength": MAX_DATA},
+                "data": {"type": "string"},
             },
             "required": ["action"],
             "additionalProperties": False,

@@ -26,7 +26,7 @@ SPEC = ToolSpec(
             "type": "object",
             "properties": {
                 "query": {"type": "string"},
-                "count": {"type": "integer", "maximum": _MOST},
+                "count": {"type": "integer"},
             },
             "required": ["query"],
             "additionalProperties": False,
