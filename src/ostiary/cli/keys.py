@@ -67,9 +67,7 @@ def rekey(as_json: AsJson = False) -> None:
     if as_json:
         print_json({"files": list(done.files)})
     else:
-        typer.echo(
-            f"New keys for {', '.join(done.files)}; the old ones open nothing any more. Backups keep their recovery key."
-        )
+        typer.echo(f"New keys for {', '.join(done.files)}; the old ones open nothing any more. Backups keep their recovery key.")
 
 
 @key_app.command()

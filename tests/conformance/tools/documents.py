@@ -19,9 +19,7 @@ class MemoryDocuments:
         self, collection: str, path: str, content: str | bytes, *, label: Label | None = None, executable: bool | None = None
     ) -> "MemoryDocuments":
         raw = content.encode() if isinstance(content, str) else content
-        self._add(
-            Put(collection=collection, path=path, content=raw, at=1.0, author="test", label=label, executable=executable)
-        )
+        self._add(Put(collection=collection, path=path, content=raw, at=1.0, author="test", label=label, executable=executable))
         return self
 
     def delete(self, collection: str, path: str) -> "MemoryDocuments":
