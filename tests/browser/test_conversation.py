@@ -71,3 +71,19 @@ async def test_what_a_running_call_says_is_shown_until_it_ends(desk: Watched) ->
     done = {"state": "tool", "step": 1, "id": "c", "name": "exec", "phase": "ended", "fate": "done", "details": {"code": 0}}
     ended = (await told(desk, begun, *words, done, words[1]))["steps"][0]["calls"][0]
     assert ("progress" in ended, ended["details"]) == (False, {"code": 0})
+
+
+SHOWN = """async ([text, reply]) => {
+  const place = document.querySelector('script[type=module]').src.replace(/main\\.js$/, '');
+  const { segments } = await import(place + 'chat/turn.js');
+  const steps = [{ step: 1, text: 'Looking.', calls: [] }, { step: 2, text, calls: [] }];
+  return segments({ id: 't', status: 'completed', inputs: [], steps, reply }).map((part) => part.text);
+}"""
+
+
+async def test_what_the_house_adds_to_an_answer_does_not_show_it_twice(desk: Watched) -> None:
+    answer = "Ines lives in Porto."
+    cited = f"{answer}\n\nSource: MEMORY.md#L3"
+    assert await desk.page.evaluate(SHOWN, [answer, cited]) == ["Looking.", cited]
+    assert await desk.page.evaluate(SHOWN, [answer, answer]) == ["Looking.", answer]
+    assert await desk.page.evaluate(SHOWN, [answer, "Something else."]) == ["Looking.", answer, "Something else."]

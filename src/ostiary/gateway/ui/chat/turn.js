@@ -99,7 +99,10 @@ export const segments = (turn) => {
   const shown = parts.filter((p) => p.text);
   const reply = turn.status === "completed" ? turn.reply : turn.partial;
   if (isOver(turn) && reply?.trim() && shown.at(-1)?.text.trim() !== reply.trim()) {
-    if (!shown.length) parts.push({ id: "reply", text: reply });
+    const last = shown.at(-1);
+    if (!last) parts.push({ id: "reply", text: reply });
+    // The house put something around the answer: a source, a notice, what it cost.
+    else if (turn.status === "completed" && reply.includes(last.text.trim())) last.text = reply;
     else if (turn.status === "completed" && !shown.some((p) => p.text.includes(reply.trim()))) parts.push({ id: "reply", text: reply });
   }
   return parts;
