@@ -113,7 +113,9 @@ def _pooled(weights: _Weights, texts: Sequence[str]) -> "npt.NDArray[np.float32]
         pieces = weights.pieces.of(text)
         if pieces:
             # Text by text: together they would not fit into the processor's cache.
-            sums[place] = weights.scales[pieces] @ weights.vectors[pieces].astype(np.float32)
+            chosen = np.array(pieces, dtype=np.intp)
+            vectors = weights.vectors.take(chosen, axis=0).astype(np.float32)
+            sums[place] = np.einsum("i,ij->j", weights.scales.take(chosen), vectors)
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
     sums[lengths[:, 0] == 0, 0] = 1.0
     lengths[lengths == 0] = 1.0
