@@ -215,20 +215,9 @@ def run(act: Callable[[Access], Any]) -> Any:
 
 def row(version: DocumentVersion) -> dict[str, Any]:
     """A version as `--json` shows it, and the gateway's pages."""
-    return {
-        "collection": version.collection,
-        "path": version.path,
-        "version": version.version,
-        "digest": version.digest,
-        "size": version.size,
-        "at": version.at,
-        "author": version.author,
-        "turn": version.turn,
-        "trust": "" if version.label is None else str(version.label.trust),
-        "sources": [] if version.label is None else list(version.label.sources),
-        "executable": version.executable,
-        "erased": version.erased,
-    }
+    from ostiary.gateway.vault_api.rows import row as shown
+
+    return {"collection": version.collection, **shown(version)}
 
 
 def missing(collection: str, path: str, version: int | None = None) -> BadInput:
