@@ -4,25 +4,21 @@ import logging
 import os
 import random
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
 
-from ostiary import __version__
 from ostiary.adapters.credentials import Credential, CredentialStore, Secret, key_at
 from ostiary.adapters.egress import Egress
 from ostiary.adapters.store.snapshots import SnapshotCodec
 from ostiary.adapters.store.sqlite import SqliteStore
-from ostiary.adapters.tools import register_files, register_status
 from ostiary.adapters.tools.files import Files
 from ostiary.adapters.tools.image import register_image
-from ostiary.adapters.tools.memory import register_memory
 from ostiary.adapters.tools.message import register_message
 from ostiary.adapters.tools.sessions import register_sessions
-from ostiary.adapters.tools.vault import register_vault
 from ostiary.assembly.audit import Auditor, lending_noted
 from ostiary.assembly.audit_watch import Watch
 from ostiary.assembly.backup import keep_backups
@@ -37,6 +33,7 @@ from ostiary.assembly.delivering import manner_of, renderer
 from ostiary.assembly.embedded import LazyEmbedded
 from ostiary.assembly.hands import Ground, Hands, open_hands
 from ostiary.assembly.house_commands import house_commands
+from ostiary.assembly.house_tools import register_builtins, register_remembering
 from ostiary.assembly.keys import store_key
 from ostiary.assembly.known import KnownSecrets
 from ostiary.assembly.logging import guard_with
@@ -77,7 +74,6 @@ from ostiary.core.memory.memory import Memory
 from ostiary.core.policy.guard import guard_layer
 from ostiary.core.policy.secrets import Guard
 from ostiary.core.routing.approval_commands import add_approval_commands
-from ostiary.core.routing.builtin_commands import add_builtin_commands
 from ostiary.core.routing.change_commands import Changes, add_change_commands
 from ostiary.core.routing.control_commands import house_line
 from ostiary.core.routing.delivery import Delivery
@@ -94,8 +90,6 @@ log = logging.getLogger("ostiary.assembly")
 GATEWAY_DB = Path("gateway.db")
 TOKEN = "gateway.token"  # noqa: S105 - the credential's name
 HOUSEKEEPING_SECONDS = 3600.0
-VAULT_TOOL = "vault_"
-VAULT_NAMES = ("read", "write", "edit", "exec")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,7 +353,7 @@ def _build(
         engine.drain_seconds = rules.drain_seconds
 
     newest.follow(follow)
-    _register_builtins(ground, engine, hands, lambda: house_line(control.view(), clock.now(), len(approvals.pending)))
+    register_builtins(ground, engine, hands, lambda: house_line(control.view(), clock.now(), len(approvals.pending)))
     outbox = HouseOutbox(
         delivery=delivery, sessions=sessions, channels=lambda: tuple(filter(pushes, host.channels)), redact=guard.redact
     )
@@ -374,11 +368,7 @@ def _build(
     )
     imagining = Imagining(NewestModel(newest), catalogue, lambda: newest.rules.default_agent)
     memory = house_memory(vault, newest, clock, guard=guard, sessions=sessions, imagining=imagining)
-    is_vault = config.posture == "vault"
-    if config.memory.enabled and config.plugins.slots.get("memory") != "none":
-        register_memory(host, memory=memory.hands, prefix=VAULT_TOOL if is_vault else "", max_bytes=config.tools.result_max_bytes)
-    if is_vault:
-        _register_vault(ground, vault, guard)
+    register_remembering(ground, vault, memory, guard)
     add_memory_commands(host.add_command, memory, lambda: newest.rules.zone)
     add_approval_commands(host.add_command, approvals, clock)
     add_change_commands(host.add_command, changes)
@@ -431,36 +421,6 @@ def _build(
         vault=vault,
         memory=memory,
         exec=replace(hands.exec, may_run=lambda: control.may_begin),
-    )
-
-
-def _register_builtins(ground: Ground, engine: Supervisor, hands: Hands, standing: Callable[[], str]) -> None:
-    host, newest = ground.host, ground.newest
-    config = newest.live.current.config
-    register_files(
-        host,
-        documents=ground.store.documents,
-        folder_of=folder_of,
-        max_bytes=config.tools.result_max_bytes,
-        is_private=is_private_place,
-        settled=hands.settled,
-    )
-    register_status(host, clock=ground.clock, zone=newest.rules.zone, view=engine.view, shows_session=config.posture != "team")
-    add_builtin_commands(host.add_command, version=__version__, house=standing)
-
-
-def _register_vault(ground: Ground, vault: Vault, guard: Guard) -> None:
-    """In this posture the file tools have names of their own, so that no list meant for the usual ones opens them."""
-    host = ground.host
-    for name in VAULT_NAMES:
-        host.rename_tool(name, VAULT_TOOL + name)
-    register_vault(
-        host,
-        documents=vault.store.documents,
-        search=vault.search,
-        folder_of=folder_of,
-        protected=guard.protected_path,
-        max_bytes=ground.newest.live.current.config.tools.result_max_bytes,
     )
 
 

@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 
 import anyio
-import pytest
 
 from tests.journeys.socket.server import serving
 
@@ -12,7 +11,6 @@ NODE = shutil.which("node")
 CLIENT = Path(__file__).with_name("minimal_client.mjs")
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
 async def test_a_minimal_client_in_node_connects_and_gets_health(tmp_path: Path) -> None:
     assert NODE is not None
     async with serving(tmp_path) as served:

@@ -111,7 +111,6 @@ async def test_the_configuration_is_changed_over_the_socket(gateway: Gateway) ->
         assert refused.value.code == "INVALID_PARAMS"
 
 
-@pytest.mark.skipif(NODE is None, reason="node is not installed")
 def test_a_minimal_client_in_node(gateway: Gateway) -> None:
     assert NODE is not None
     environ = {"PATH": os.environ["PATH"], "OSTIARY_TOKEN": TOKEN, "OSTIARY_URL": gateway.url.replace("http", "ws")}

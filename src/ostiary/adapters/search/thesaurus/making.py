@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import numpy as np
 
 from ostiary.adapters.search.embedders.embedded import Embedded
@@ -138,7 +139,7 @@ class _Machine:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        raise NotImplementedError
+        await anyio.sleep(seconds)
 
 
 if __name__ == "__main__":
