@@ -18,11 +18,14 @@ RULES = (
 _WHOLE_SYSTEM = 1200
 _IDENTITY = 300
 _ADDITION = 600
+_MEMORY = 900
+_KNOWN = "What the user asked you to remember; answer from it where it fits:"
 _MESSAGE_BYTES = 4800
 _OUTCOME_BYTES = 3600
 _BYTES_PER_TOKEN = 3
 _TOKENS_PER_MESSAGE = 8
 _DATED = re.compile(r"(?im)^.*\b(?:date|today|time ?zone|time)\b.*\d.*$")
+_REMEMBERED = re.compile(r"(?ms)^## MEMORY\.md\n(?:# Memory\n)?(.+?)(?=^## |\Z)")
 _SENTENCE = re.compile(r"(?s).*?[.!?](?:\s|$)")
 
 
@@ -33,7 +36,8 @@ class Entry:
 
 
 def shorten_system(system: tuple[str, ...]) -> str:
-    """All of it when it is short; else its first sentences, the rules, the lines that give the date, and the turn's addition."""
+    """All of it when it is short; else its first sentences, the rules, the lines that give the date, what is remembered, and
+    the turn's addition."""
     whole = "\n\n".join(part.strip() for part in system if part.strip())
     if not whole:
         return RULES
@@ -42,6 +46,9 @@ def shorten_system(system: tuple[str, ...]) -> str:
     stable, additions = system[0].strip(), "\n\n".join(system[1:]).strip()
     lines = [_first_sentences(stable), RULES]
     lines += [found.strip()[:160] for found in _DATED.findall(stable)[:2]]
+    remembered = _REMEMBERED.search(stable)
+    if remembered is not None:
+        lines.append(f"{_KNOWN}\n{_cut(remembered[1].strip(), _MEMORY)}")
     if additions:
         lines.append(_cut(additions, _ADDITION))
     return "\n".join(lines)

@@ -77,3 +77,14 @@ def test_a_single_message_is_never_left_out() -> None:
 def test_a_question_that_a_tool_has_answered_is_not_asked_about_again() -> None:
     assert last_question((user("read a.txt"),)) == "read a.txt"
     assert last_question((user("read a.txt"), CALL, outcome("hello"))) == ""
+
+
+def test_what_is_remembered_stays_in_a_shortened_prompt() -> None:
+    system = (
+        "You are Ostiary. "
+        + "Be good. " * 300
+        + "\n\n## SOUL.md\nKind.\n\n## MEMORY.md\n# Memory\n\n- The key is with Mrs. Aydin.\n"
+    )
+    short = shorten_system((system,))
+    assert "- The key is with Mrs. Aydin." in short
+    assert "Kind." not in short
