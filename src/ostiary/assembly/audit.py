@@ -97,8 +97,10 @@ class CheckedAudit:
         self._store = store
         self._path = home / HEADS
 
-    async def entries(self, *, after: int = 0, limit: int = 100, kind: str = "", newest: bool = False) -> tuple[AuditEntry, ...]:
-        return await self._store.audit().entries(after=after, limit=limit, kind=kind, newest=newest)
+    async def entries(
+        self, *, after: int = 0, limit: int = 100, kind: str = "", turn: str = "", newest: bool = False
+    ) -> tuple[AuditEntry, ...]:
+        return await self._store.audit().entries(after=after, limit=limit, kind=kind, turn=turn, newest=newest)
 
     async def head(self) -> AuditHead:
         return await self._store.audit().head()

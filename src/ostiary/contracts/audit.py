@@ -33,8 +33,11 @@ class AuditHead:
 class AuditLog(Protocol):
     """Entries are written by the `Audit` write of `Store.commit`, in the unit of what they tell about."""
 
-    async def entries(self, *, after: int = 0, limit: int = 100, kind: str = "", newest: bool = False) -> tuple[AuditEntry, ...]:
-        """In order; `newest` takes the last `limit`. `kind` may end in `*`."""
+    async def entries(
+        self, *, after: int = 0, limit: int = 100, kind: str = "", turn: str = "", newest: bool = False
+    ) -> tuple[AuditEntry, ...]:
+        """In order; `newest` takes the last `limit`. `kind` may end in `*`; `turn` chooses those whose detail names it, however
+        long ago that was."""
         ...
 
     async def head(self) -> AuditHead: ...

@@ -59,6 +59,26 @@ async def test_entries_are_chosen_by_place_and_kind(store: AnyStore, asked: dict
     assert [each.seq for each in found] == expected
 
 
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"turn": "t1"}, [1, 3]),
+        ({"turn": "t1", "kind": "tool.called"}, [3]),
+        ({"turn": "t1", "kind": "tool.*", "after": 1}, [3]),
+        ({"turn": "t1", "limit": 1}, [1]),
+        ({"turn": "t1", "limit": 1, "newest": True}, [3]),
+        ({"turn": "t"}, []),
+        ({"turn": "null"}, []),
+    ],
+)
+async def test_entries_are_chosen_by_the_turn_they_tell_about(
+    store: AnyStore, asked: dict[str, object], expected: list[int]
+) -> None:
+    await store.commit([entry(turn="t1"), entry(turn="t2"), entry("tool.called", turn="t1"), entry("login"), entry(turn=None)])
+    found = await store.audit().entries(**asked)  # type: ignore[arg-type]
+    assert [each.seq for each in found] == expected
+
+
 async def test_an_entry_is_there_only_if_the_rest_of_its_unit_is(store: AnyStore) -> None:
     await store.commit([entry(), setting("a")])
     with pytest.raises(Conflict):

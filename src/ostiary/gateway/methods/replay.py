@@ -19,7 +19,7 @@ from ostiary.gateway.protocol.events import SessionChanged
 from ostiary.gateway.protocol.registry import Method
 from ostiary.gateway.socket.inputs import inputs_of
 
-_SEARCHED = 2000
+_MOST_DECISIONS = 1000
 
 
 async def explain_turn(call: Call[OfTurn]) -> TurnRecord:
@@ -104,7 +104,7 @@ def _steps(events: Sequence[Recorded]) -> list[StepRecord]:
 async def _decisions(services: Services, turn: str) -> list[DecisionRow]:
     if services.audit_log is None:
         return []
-    entries = await services.audit_log.entries(kind="tool.decided", limit=_SEARCHED, newest=True)
+    entries = await services.audit_log.entries(kind="tool.decided", turn=turn, limit=_MOST_DECISIONS)
     return [
         DecisionRow(
             at=entry.at,
@@ -117,7 +117,6 @@ async def _decisions(services: Services, turn: str) -> list[DecisionRow]:
             private=bool(entry.detail.get("private", False)),
         )
         for entry in entries
-        if entry.detail.get("turn") == turn
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.policy import Action, Ask, Decision
-from ostiary.contracts.store import Put
+from ostiary.contracts.store import Audit, Put
 from ostiary.contracts.tool import Effect, ToolContext, ToolResult, ToolSpec
 from ostiary.gateway.auth import Caller
 from ostiary.gateway.auth.callers import of_device
@@ -233,6 +233,16 @@ async def test_a_past_turn_tells_what_was_decided_and_runs_again_from_a_step(tmp
         assert [use["name"] for use in history[0]["steps"][0]["calls"]] == ["exec"]
         with pytest.raises(Refusal, match="no step 7"):
             await client.call("turns.rerun", {"key": MAIN, "turn": turn, "step": 7, "idempotencyKey": KEYS[14]})
+
+
+async def test_a_turn_of_long_ago_still_tells_what_was_decided(tmp_path: Path) -> None:
+    async with room(tmp_path, call("exec", {"command": "ls"}), say("done")) as here:
+        client = await here.client()
+        turn = await finished(here, client)
+        later = Audit(at=1.0, kind="tool.decided", actor="owner", subject="exec", outcome="allow", detail={"turn": "another"})
+        await here.store.commit([later] * 1500)
+        record = await client.call("turns.explain", {"key": MAIN, "turn": turn})
+        assert [(row["outcome"], row["layer"]) for row in record["decisions"]] == [("ask", "confirm"), ("allow", "approval")]
 
 
 async def test_vouching_is_recorded(tmp_path: Path) -> None:

@@ -139,8 +139,11 @@ class RemoteAudit:
         self._call = caller.call
         self._heads = heads
 
-    async def entries(self, *, after: int = 0, limit: int = 100, kind: str = "", newest: bool = False) -> tuple[AuditEntry, ...]:
-        found: tuple[AuditEntry, ...] = await self._call("audit.entries", after=after, limit=limit, kind=kind, newest=newest)
+    async def entries(
+        self, *, after: int = 0, limit: int = 100, kind: str = "", turn: str = "", newest: bool = False
+    ) -> tuple[AuditEntry, ...]:
+        asked = {"after": after, "limit": limit, "kind": kind, "turn": turn, "newest": newest}
+        found: tuple[AuditEntry, ...] = await self._call("audit.entries", **asked)
         return found
 
     async def head(self) -> AuditHead:

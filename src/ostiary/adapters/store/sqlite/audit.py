@@ -10,6 +10,7 @@ import msgspec
 from ostiary.adapters.store.chain import GENESIS
 from ostiary.adapters.store.codec import encode
 from ostiary.adapters.store.sqlite.connection import fetch
+from ostiary.adapters.store.sqlite.migrations import AUDIT_TURN as TURN
 from ostiary.adapters.store.sqlite.threads import Threads
 from ostiary.adapters.store.sqlite.writer import Transaction, Unit
 from ostiary.contracts.audit import AuditEntry, AuditHead
@@ -67,8 +68,10 @@ class SqliteAudit:
         self._reading = reading
         self._heads = heads
 
-    async def entries(self, *, after: int = 0, limit: int = 100, kind: str = "", newest: bool = False) -> tuple[AuditEntry, ...]:
-        return await self._reading.run(lambda c: _entries(c, after, min(limit, _MOST), kind, newest))
+    async def entries(
+        self, *, after: int = 0, limit: int = 100, kind: str = "", turn: str = "", newest: bool = False
+    ) -> tuple[AuditEntry, ...]:
+        return await self._reading.run(lambda c: _entries(c, after, min(limit, _MOST), kind, turn, newest))
 
     async def head(self) -> AuditHead:
         """`seq` 0 while nothing has been written."""
@@ -78,7 +81,7 @@ class SqliteAudit:
         return await self._reading.run(lambda c: verify(c, self._heads))
 
 
-def _entries(connection: apsw.Connection, after: int, limit: int, kind: str, newest: bool) -> tuple[AuditEntry, ...]:
+def _entries(connection: apsw.Connection, after: int, limit: int, kind: str, turn: str, newest: bool) -> tuple[AuditEntry, ...]:
     conditions = ["seq > ?"]
     values: list[Any] = [after]
     if kind.endswith("*"):
@@ -87,6 +90,9 @@ def _entries(connection: apsw.Connection, after: int, limit: int, kind: str, new
     elif kind:
         conditions.append("kind = ?")
         values.append(kind)
+    if turn:
+        conditions.append(f"{TURN} = ?")
+        values.append(turn)
     order = "DESC" if newest else "ASC"
     rows = fetch(
         connection,

@@ -31,6 +31,7 @@ def tamper(path: Path, sql: str) -> None:
         ("UPDATE audit SET outcome = 'error' WHERE seq = 4", "Entry 4"),
         ("UPDATE audit SET at = at + 1 WHERE seq = 2", "Entry 2"),
         ("UPDATE audit SET detail = CAST('{\"a\":1}' AS BLOB) WHERE seq = 2", "Entry 2"),
+        ("UPDATE audit SET detail = CAST('{\"a\":' AS BLOB) WHERE seq = 2", "Entry 2"),
         ("UPDATE audit SET chain = zeroblob(32) WHERE seq = 2", "Entry 2"),
         ("UPDATE audit SET actor = 'ownerb', subject = '' WHERE seq = 2", "Entry 2"),
         ("DELETE FROM audit WHERE seq = 1", "Entry 1 of the audit log is missing"),
