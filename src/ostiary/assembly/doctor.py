@@ -81,34 +81,33 @@ def standard_checks(environ: Mapping[str, str]) -> tuple[Check, ...]:
 
 
 def _store(home: Path) -> Iterator[Finding]:
-    from ostiary.assembly.keys import store_key
-    from ostiary.assembly.vault import STORE
+    from ostiary.assembly.vault import elsewhere, has_store
 
-    path = home / STORE
-    if not path.exists():
+    if not has_store(home):
         yield Finding(level="ok", title="There is no store yet", detail="It is made at the first start.")
         return
+    remote = elsewhere(home)
+    what = "store" if remote is None else f"vault at {remote.vault.url}"
     try:
-        key = store_key(home)
-        sessions, broken = _sessions(path, key)
-    except StoreError as error:
-        yield Finding(level="error", title="The store cannot be used", detail=str(error), fix=error.hint)
+        sessions, broken = _sessions(home)
+    except (StoreError, ConfigInvalid) as error:
+        yield Finding(level="error", title=f"The {what} cannot be used", detail=str(error), fix=error.hint)
         return
-    yield Finding(level="ok", title=f"The store opens and holds {sessions} session{'' if sessions == 1 else 's'}")
+    yield Finding(level="ok", title=f"The {what} opens and holds {sessions} session{'' if sessions == 1 else 's'}")
     for sentence in broken:
         yield Finding(
             level="error", title="A journal does not hold together", detail=sentence, fix="Restore a backup of the store."
         )
 
 
-def _sessions(path: Path, key: bytes) -> tuple[int, list[str]]:
+def _sessions(home: Path) -> tuple[int, list[str]]:
     """How many there are (up to 10,000), and what is wrong with the journals of the twenty used last."""
     import anyio
 
-    from ostiary.adapters.store.sqlite import open_reader
+    from ostiary.assembly.gateway import open_reader
 
     async def look() -> tuple[int, list[str]]:
-        async with open_reader(path, key) as reader:
+        async with open_reader(home) as reader:
             records = await reader.sessions(limit=10_000)
             found = [(record.key, await reader.verify(record.key)) for record in records[:_VERIFIED]]
             return len(records), [f"{session}: {wrong}" for session, wrong in found if wrong]

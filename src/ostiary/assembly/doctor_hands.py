@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ostiary.assembly.doctor import Finding, read_only
+from ostiary.assembly.doctor import Finding
 from ostiary.contracts.errors import ConfigInvalid, SandboxUnavailable, StoreError
 
 if TYPE_CHECKING:
@@ -38,24 +38,22 @@ def check_hands(home: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def check_audit(home: Path) -> Iterator[Finding]:
     """Walk the audit log, unless it is so long that somebody should decide to."""
-    from ostiary.adapters.store.sqlite import open_reader
     from ostiary.assembly.audit import CheckedAudit
-    from ostiary.assembly.keys import store_key
-    from ostiary.assembly.vault import STORE
+    from ostiary.assembly.gateway import open_reader
+    from ostiary.assembly.vault import has_store
 
-    path = home / STORE
-    if not path.exists():
+    if not has_store(home):
         return
 
     async def look() -> tuple[int, str]:
-        async with open_reader(path, store_key(home)) as reader:
+        async with open_reader(home) as reader:
             log = CheckedAudit(reader, home)
             entries = (await log.head()).seq
             return entries, await log.verify() if entries <= _WALKED else ""
 
     try:
         entries, problem = anyio.run(look)
-    except StoreError:
+    except (StoreError, ConfigInvalid):
         # That the store cannot be used is a finding of its own.
         return
     if problem:
@@ -84,12 +82,9 @@ def availability(home: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _config(home: Path, environ: Mapping[str, str]) -> "Config":
-    from ostiary.assembly.config.load import understand
-    from ostiary.assembly.config.paths import config_path
+    from ostiary.assembly.config.load import peek
 
-    path = config_path(home, environ)
-    loaded = read_only(path, environ) or understand("{}", environ, source=path)
-    return loaded.config
+    return peek(home, environ).config
 
 
 def _backend(config: "Config") -> str:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from ostiary.assembly.config.files import make_private, read_text
+from ostiary.assembly.config.files import make_private
 from ostiary.assembly.config.literals import literal_secrets, open_credentials
-from ostiary.assembly.config.load import understand, upgraded
+from ostiary.assembly.config.load import peek
 from ostiary.assembly.config.paths import CREDENTIALS, config_path
 from ostiary.assembly.config.problems import dotted
 from ostiary.assembly.config.schema import Config
@@ -47,9 +47,7 @@ def examine(home: Path, environ: Mapping[str, str], looks: Iterable[Look] = ()) 
 
 def _config(home: Path, environ: Mapping[str, str]) -> Config:
     """As `load` reads it, but the file stays as it is: its mode is one of the findings. Raises ConfigInvalid."""
-    path = config_path(home, environ)
-    text = read_text(path)
-    return understand("{}" if text is None else upgraded(text, path).text, environ, source=path).config
+    return peek(home, environ).config
 
 
 def repair(home: Path) -> list[str]:
@@ -207,13 +205,13 @@ def _audit_log(home: Path) -> Iterator[Finding]:
 
     from ostiary.assembly.audit import CheckedAudit
     from ostiary.assembly.gateway import open_reader
-    from ostiary.assembly.vault import STORE
+    from ostiary.assembly.vault import has_store
 
     async def verify() -> str:
         async with open_reader(home) as reader:
             return await CheckedAudit(reader, home).verify()
 
-    if not (home / STORE).exists():
+    if not has_store(home):
         return
     try:
         problem = anyio.run(verify)

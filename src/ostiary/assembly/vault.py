@@ -76,11 +76,11 @@ async def open_embedded(
 def elsewhere(home: Path, environ: Mapping[str, str] | None = None) -> Config | None:
     """The configuration, if by it another process has the vault: then no command opens the store itself. Of a file that
     cannot be understood the last good one counts."""
-    from ostiary.assembly.config.load import load, load_last_good
+    from ostiary.assembly.config.load import load_last_good, peek
 
     environ = os.environ if environ is None else environ
     try:
-        config = load(home, environ).config
+        config = peek(home, environ).config
     except ConfigInvalid:
         try:
             config = load_last_good(home, environ).config

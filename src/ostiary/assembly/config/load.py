@@ -62,6 +62,16 @@ def load(
     return loaded
 
 
+def peek(home: Path, environ: Mapping[str, str]) -> Loaded:
+    """As `load`, for whoever only looks: nothing is written, and the file's mode stays. Raises ConfigInvalid."""
+    path = config_path(home, environ)
+    text = read_text(path)
+    if text is None:
+        return understand("{}", environ, source=path, exists=False)
+    newest = upgraded(text, path)
+    return understand(newest.text, environ, source=path, notes=newest.notes)
+
+
 def upgraded(text: str, path: Path) -> Migrated:
     """The text in today's version. Raises ConfigInvalid."""
     return migrate(text, _parsed(text, path), str(path))
