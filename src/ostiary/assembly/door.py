@@ -129,7 +129,7 @@ def _entrance(house: House, books: SharedGatewayDb, run_token: str) -> Entrance:
 
 def _pages(house: House, limits: Limits) -> Pages:
     own = OwnPages(engine=house.engine, store=house.store, facts=lambda: facts_of(house), limits=limits)
-    blobs = Blobs(store=house.store)
+    blobs = Blobs(store=house.store, redact=house.guard.redact)
     desk = Desk(
         engine=house.engine,
         catalogue=house.catalogue,
@@ -171,6 +171,7 @@ def _vault_desk(house: House) -> VaultDesk:
         diff=lambda old, new, path: unified(old, new, path, limit=VAULT_DIFF),
         memory=house.memory,
         exec=house.exec,
+        redact=house.guard.redact,
         reindex=house.vault.search.ask_reindex,
         document_bytes=house.newest.live.current.config.vault.document_max_bytes,
         facts=lambda: {"version": __version__, "uptime": round(house.clock.monotonic() - began, 1), "process": "gateway"},

@@ -28,7 +28,7 @@ from ostiary.contracts.store import (
 )
 from ostiary.core.agent.bootstrap import BOOTSTRAP, MEMORY
 from ostiary.core.documents.restoring import RestorePlan, plan_restore, plan_restore_before
-from ostiary.gateway.blobs import media_type_of
+from ostiary.gateway.media import media_type_of
 from ostiary.gateway.protocol import vault as shape
 
 Kind = Literal["text", "image", "binary", "big"]

@@ -10,38 +10,23 @@ from ostiary.gateway.asgi import Receive, Scope, Send, query, read_body, respond
 from ostiary.gateway.auth import caller_of, download_headers, require
 from ostiary.gateway.errors import ApiError
 from ostiary.gateway.limits import Limits
+from ostiary.gateway.media import PICTURES, media_type_of
+from ostiary.gateway.showing import Redact, content_for
 
 PATH = "/v1/ostiary/blobs"
 MAX_BYTES = 20 * 1024 * 1024
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_BEGINNINGS: tuple[tuple[bytes, str], ...] = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"%PDF-", "application/pdf"),
-)
-_SHOWN_INLINE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-
-
-def media_type_of(content: bytes) -> str:
-    """What the bytes are, whatever they are called. Empty if we do not take it."""
-    for beginning, kind in _BEGINNINGS:
-        if content.startswith(beginning):
-            return kind
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        return ""
-    return "" if "\x00" in text else "text/plain"
+# A conversation's own files: whoever may read it may open them.
+_OPENED = PICTURES | {"application/pdf"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blobs:
+    """Only what was put for its own sake is found by its digest: a document is read at its place."""
+
     store: Store
+    redact: Redact | None = None
 
     async def put(self, scope: Scope, receive: Receive, send: Send) -> None:
         require(caller_of(scope), "chat")
@@ -54,19 +39,22 @@ class Blobs:
         await respond(send, 200, {"digest": digest, "size": len(content), "mediaType": kind})
 
     async def get(self, scope: Scope, receive: Receive, send: Send) -> None:
-        require(caller_of(scope), "read")
+        caller = caller_of(scope)
+        require(caller, "read")
         digest = scope["path"].rpartition("/")[2]
-        content = await self.store.blob(digest) if _DIGEST.fullmatch(digest) else None
-        if content is None:
+        found = await self.store.blob(digest) if _DIGEST.fullmatch(digest) else None
+        if found is None:
             raise ApiError(404, "There is no such attachment.", code="not_found")
-        kind = media_type_of(content) or "application/octet-stream"
+        shown = await content_for(caller, self.redact, found, as_they_are=_OPENED)
+        content, kind = shown.content, shown.kind or "application/octet-stream"
         name = quote(query(scope).get("name", "")[:200] or digest[:12], safe="")
-        how = "inline" if kind in _SHOWN_INLINE else "attachment"
+        how = "inline" if kind in PICTURES else "attachment"
         headers = [
             (b"content-type", kind.encode()),
             (b"content-length", str(len(content)).encode()),
             (b"content-disposition", f"{how}; filename*=UTF-8''{name}".encode()),
-            (b"cache-control", b"private, max-age=31536000, immutable"),
+            # What was taken out for this caller is not what the next one is shown at the same address.
+            (b"cache-control", b"private, max-age=31536000, immutable" if shown.is_whole else b"private, no-store"),
             *download_headers(),
         ]
         await send({"type": "http.response.start", "status": 200, "headers": headers})

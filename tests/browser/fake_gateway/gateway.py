@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 from aiohttp import WSMsgType, web
 
-from ostiary.gateway.blobs import media_type_of
 from ostiary.gateway.errors import ApiError
+from ostiary.gateway.media import media_type_of
 from ostiary.gateway.ui import Ui, ui_pages
 from tests.browser import fake_data, fake_house
 from tests.browser.fake_gateway.pages import Pages
@@ -202,8 +202,13 @@ class FakeGateway:
             digest = hashlib.sha256(body).hexdigest()
             self.blobs[digest] = (body, request.content_type)
             return web.json_response({"digest": digest, "size": len(body), "mediaType": request.content_type})
+        if rest.startswith("/v1/vault/raw/"):
+            collection, _, path = rest.removeprefix("/v1/vault/raw/").partition("/")
+            document = await self.vault.store.documents.get(collection, path, version=int(request.query["version"]))
+            kept = document[1] if document is not None else None
+        else:
+            kept = await self.vault.store.blob(rest.rpartition("/")[2])
         digest = rest.rpartition("/")[2]
-        kept = await self.vault.store.blob(digest)
         found = self.blobs.get(digest) or ((kept, media_type_of(kept)) if kept is not None else None)
         if found is None:
             return web.json_response({"error": {"message": "nothing here"}}, status=404)

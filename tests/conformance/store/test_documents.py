@@ -7,6 +7,8 @@ from ostiary.contracts.store import DocumentVersion, EraseBlob, PutBlob, Tombsto
 from tests.conformance.store.conftest import AnyStore
 from tests.conformance.store.words import LABEL, NOW, put, sha256, tombstone
 
+LARGE = bytes(range(256)) * 6000
+
 
 def version(number: int, content: bytes, *, path: str = "a.md", author: str = "owner", turn: str = "t1") -> DocumentVersion:
     return DocumentVersion(
@@ -41,9 +43,14 @@ async def test_bytes_that_are_no_text_are_kept_exactly(store: AnyStore) -> None:
     assert await store.documents.get("notes", "a.bin") == (version(1, content, path="a.bin"), content)
 
 
-async def test_the_content_of_a_document_is_a_blob(store: AnyStore) -> None:
-    await store.commit([PutBlob(digest=sha256(b"one"), content=b"one"), put("a.md", b"one")])
-    assert await store.blob(sha256(b"one")) == b"one"
+async def test_the_content_of_a_document_is_no_blob_unless_it_was_also_put_as_one(store: AnyStore) -> None:
+    await store.commit([put("a.md", b"one"), put("b.md", LARGE)])
+    assert [await store.blob(sha256(content)) for content in (b"one", LARGE)] == [None, None]
+    await store.commit([PutBlob(digest=sha256(content), content=content) for content in (b"one", LARGE)])
+    assert [await store.blob(sha256(content)) for content in (b"one", LARGE)] == [b"one", LARGE]
+    await store.commit([EraseBlob(digest=sha256(b"one"))])
+    assert await store.blob(sha256(b"one")) is None
+    assert await store.documents.get("notes", "a.md") == (version(1, b"one"), b"one")
 
 
 async def test_collections_do_not_see_each_other(store: AnyStore) -> None:

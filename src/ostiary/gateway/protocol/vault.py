@@ -79,7 +79,8 @@ class GetDocument(Params):
 
 
 class Document(Payload):
-    """`text` is there for text of at most 512 KB. Pictures and everything else are the blob of the `digest`, by HTTP.
+    """`text` is there for text of at most 512 KB. Pictures and everything else are read by HTTP, as
+    `/v1/vault/raw/<collection>/<path>?version=<version>`.
 
     `newest` is the number of the newest version, `living` whether that is one with content."""
 

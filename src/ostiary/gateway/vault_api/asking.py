@@ -11,6 +11,7 @@ from ostiary.contracts.search import Embedder, EmbedKind, Reach
 from ostiary.gateway.asgi import Receive, Scope, Send, respond
 from ostiary.gateway.auth import caller_of
 from ostiary.gateway.errors import ApiError
+from ostiary.gateway.showing import words_for
 from ostiary.gateway.vault_api import reading
 from ostiary.gateway.vault_api.desk import VaultDesk
 from ostiary.gateway.vault_api.rows import hit
@@ -68,8 +69,9 @@ async def query(desk: VaultDesk, scope: Scope, receive: Receive, send: Send) -> 
         include=tuple(asked.include) or ("**",),
         exclude=tuple(asked.exclude),
     )
+    words = words_for(caller_of(scope), desk.redact)
     found = await desk.search.query(asked.text, reach=reach, limit=asked.limit)
-    answer = {"results": [hit(each) for each in found.passages], "mode": found.mode, "notices": list(found.notices)}
+    answer = {"results": [hit(each, words) for each in found.passages], "mode": found.mode, "notices": list(found.notices)}
     await respond(send, 200, answer)
 
 

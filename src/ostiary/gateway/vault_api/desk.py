@@ -14,6 +14,7 @@ from ostiary.contracts.search import Embedder, Search
 from ostiary.contracts.store import Documents, Store
 from ostiary.contracts.workspace import FileChange
 from ostiary.gateway.limits import Limits
+from ostiary.gateway.showing import Redact
 
 if TYPE_CHECKING:
     from ostiary.core.memory.memory import Memory
@@ -46,7 +47,8 @@ class Exec(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultDesk:
     """`diff` gives unified text of two contents (None: there was none), empty for what is not text. Without `memory`, `exec`,
-    `reindex` or `embedder` their pages say that there is none here. `reindex` begins a new index and does not wait.
+    `reindex` or `embedder` their pages say that there is none here. `reindex` begins a new index and does not wait. Without
+    `redact` words are shown only to who may change them.
     `facts` adds to the status what only assembly knows."""
 
     store: Store
@@ -57,6 +59,7 @@ class VaultDesk:
     diff: Callable[[bytes | None, bytes | None, str], str]
     memory: "Memory | None" = None
     exec: Exec | None = None
+    redact: Redact | None = None
     reindex: Callable[[], Awaitable[None]] | None = None
     document_bytes: int = 100_000_000
     facts: Callable[[], Mapping[str, object]] = dict

@@ -12,6 +12,8 @@ from ostiary.contracts.store import DocumentVersion, Extend, Move, Put, Tombston
 from ostiary.gateway.asgi import Receive, Scope, Send, header, read_body, respond
 from ostiary.gateway.auth import caller_of, download_headers
 from ostiary.gateway.errors import ApiError
+from ostiary.gateway.media import PICTURES
+from ostiary.gateway.showing import content_for, words_for
 from ostiary.gateway.vault_api import reading
 from ostiary.gateway.vault_api.desk import VaultDesk, label_of
 from ostiary.gateway.vault_api.rows import row
@@ -67,15 +69,17 @@ async def get(desk: VaultDesk, scope: Scope, receive: Receive, send: Send) -> No
     found = await desk.documents.get(collection, path, version=wanted)
     if found is None or not found[0].digest:
         raise missing(collection, path, wanted)
-    version, content = found
-    headers = [*_about(version), *download_headers()]
-    if header(scope, b"if-none-match") == f'"{version.version}"':
+    version, shown = found[0], await content_for(caller_of(scope), desk.redact, found[1])
+    content = shown.content
+    headers = [*_about(version, is_whole=shown.is_whole), *download_headers()]
+    if header(scope, b"if-none-match") == headers[0][1].decode():
         await send({"type": "http.response.start", "status": 304, "headers": headers})
         await send({"type": "http.response.body", "body": b""})
         return
-    headers += [(b"content-type", b"application/octet-stream"), (b"content-length", str(len(content)).encode())]
+    kind, how = (shown.kind, "inline") if shown.kind in PICTURES else ("application/octet-stream", "attachment")
+    headers += [(b"content-type", kind.encode()), (b"content-length", str(len(content)).encode())]
     name = quote(path.rpartition("/")[2], safe="")
-    headers.append((b"content-disposition", f"attachment; filename*=UTF-8''{name}".encode()))
+    headers.append((b"content-disposition", f"{how}; filename*=UTF-8''{name}".encode()))
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     if scope["method"] != "HEAD":
         # In pieces: a slow reader holds up nothing but its own answer, and that is not copied whole.
@@ -157,6 +161,7 @@ async def diff(desk: VaultDesk, scope: Scope, receive: Receive, send: Send) -> N
     """From one version to another, as unified text. `to` is the newest if it is absent, `from` the one before it; 0: nothing."""
     collection, path = reading.place(scope, DIFF)
     given = reading.parameters(scope)
+    words = words_for(caller_of(scope), desk.redact)
     first, last = reading.number(given, "from"), reading.number(given, "to")
     if last is None:
         versions = await desk.documents.history(collection, path)
@@ -168,7 +173,7 @@ async def diff(desk: VaultDesk, scope: Scope, receive: Receive, send: Send) -> N
     if len(old or b"") + len(new or b"") > _COMPARED:
         text, note = "", "too long to compare"
     else:
-        text = await anyio.to_thread.run_sync(lambda: desk.diff(old, new, path))
+        text = await anyio.to_thread.run_sync(lambda: words(desk.diff(old, new, path)))
         note = "" if text else "the same" if old == new else "not text"
     await respond(send, 200, {"from": first, "to": last, "diff": text, "note": note})
 
@@ -205,13 +210,14 @@ def _trust(scope: Scope) -> Trust | None:
     return reading.trust(header(scope, b"x-ostiary-trust"))
 
 
-def _etag(version: int) -> tuple[bytes, bytes]:
-    return (b"etag", f'"{version}"'.encode())
+def _etag(version: int, *, is_whole: bool = True) -> tuple[bytes, bytes]:
+    """What had secrets taken out of it bears another tag: it is not the version, and nobody may write on the strength of it."""
+    return (b"etag", f'"{version}"'.encode() if is_whole else f'"{version}-redacted"'.encode())
 
 
-def _about(version: DocumentVersion) -> list[tuple[bytes, bytes]]:
+def _about(version: DocumentVersion, *, is_whole: bool) -> list[tuple[bytes, bytes]]:
     return [
-        _etag(version.version),
+        _etag(version.version, is_whole=is_whole),
         (b"last-modified", formatdate(max(0.0, version.at), usegmt=True).encode()),
         (b"x-ostiary-author", quote(version.author, safe=":@+ ").encode()),
         (b"x-ostiary-digest", version.digest.encode()),

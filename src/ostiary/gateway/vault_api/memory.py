@@ -14,6 +14,7 @@ from ostiary.core.memory.writing import told
 from ostiary.gateway.asgi import Receive, Scope, Send, respond
 from ostiary.gateway.auth import caller_of
 from ostiary.gateway.errors import ApiError
+from ostiary.gateway.showing import words_for
 from ostiary.gateway.vault_api import reading
 from ostiary.gateway.vault_api.desk import VaultDesk
 from ostiary.gateway.vault_api.rows import hit, row
@@ -63,15 +64,18 @@ async def write(desk: VaultDesk, scope: Scope, receive: Receive, send: Send) -> 
 
 async def why(desk: VaultDesk, scope: Scope, receive: Receive, send: Send) -> None:
     asked = await reading.body(scope, receive, _Why)
+    words = words_for(caller_of(scope), desk.redact)
     origins = await _memory(desk).origins.why(asked.target, agent=_agent(asked.agent))
-    await respond(send, 200, {"origins": [asdict(origin) for origin in origins]})
+    told = [{**asdict(each), "text": words(each.text), "words": words(each.words)} for each in origins]
+    await respond(send, 200, {"origins": told})
 
 
 async def search(desk: VaultDesk, scope: Scope, receive: Receive, send: Send) -> None:
     asked = await reading.body(scope, receive, _Search)
+    words = words_for(caller_of(scope), desk.redact)
     recall = _memory(desk).recall
     found = await recall.everything(asked.text, agent=_agent(asked.agent), limit=asked.limit, sessions=asked.sessions)
-    answer = {"results": [hit(each) for each in found.passages], "mode": found.mode, "notices": list(found.notices)}
+    answer = {"results": [hit(each, words) for each in found.passages], "mode": found.mode, "notices": list(found.notices)}
     await respond(send, 200, answer)
 
 
@@ -109,13 +113,13 @@ async def confirm(desk: VaultDesk, scope: Scope, receive: Receive, send: Send) -
 async def listing(desk: VaultDesk, scope: Scope, receive: Receive, send: Send) -> None:
     """The notes of an agent with their place, and what waits for the owner."""
     agent = _agent(reading.parameters(scope).get("agent", "") or "main")
-    memory = _memory(desk)
+    memory, words = _memory(desk), words_for(caller_of(scope), desk.redact)
     found = []
     async for note in notes(desk.documents, agent=agent):
         found.append({**row(note.version), "path": note.path, "place": place_of(note.path), "collection": COLLECTION})
         if len(found) == _MOST_NOTES:
             break
-    waiting = [asdict(each) for each in await memory.confirming.waiting(agent=agent)]
+    waiting = [{**asdict(each), "text": words(each.text)} for each in await memory.confirming.waiting(agent=agent)]
     await respond(send, 200, {"notes": found, "waiting": waiting})
 
 

@@ -2,6 +2,7 @@
 
 from ostiary.contracts.search import Passage
 from ostiary.contracts.store import DocumentVersion
+from ostiary.gateway.showing import Redact
 
 
 def row(version: DocumentVersion) -> dict[str, object]:
@@ -21,15 +22,15 @@ def row(version: DocumentVersion) -> dict[str, object]:
     }
 
 
-def hit(passage: Passage) -> dict[str, object]:
+def hit(passage: Passage, words: Redact) -> dict[str, object]:
     return {
         "collection": passage.collection,
         "path": passage.path,
         "start": passage.start,
         "end": passage.end,
         "score": passage.score,
-        "snippet": passage.snippet,
-        "text": passage.text,
+        "snippet": words(passage.snippet),
+        "text": words(passage.text),
         "why": list(passage.why),
         "version": passage.version,
         "at": passage.at,

@@ -95,6 +95,12 @@ def _drop(transaction: Transaction, digest: str, change: str) -> bool:
     return True
 
 
+def read_pinned(connection: apsw.Connection, digest: str) -> bytes | None:
+    """None if it is not there, or only documents hold it."""
+    is_pinned = "SELECT 1 FROM blobs b JOIN held h ON h.blob = b.id WHERE b.digest = ? AND h.pinned"
+    return read(connection, digest) if fetch(connection, is_pinned, (digest,)) else None
+
+
 def read(connection: apsw.Connection, digest: str) -> bytes | None:
     """None if it is not there."""
     rows = fetch(

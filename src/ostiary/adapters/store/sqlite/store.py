@@ -123,7 +123,7 @@ class SqliteReader:
         return await self._reading.run(lambda c: reads.values(c, space, now))
 
     async def blob(self, digest: str) -> bytes | None:
-        return await self._reading.run(lambda c: blobs.read(c, digest))
+        return await self._reading.run(lambda c: blobs.read_pinned(c, digest))
 
     async def outbox_item(self, key: str) -> OutboxItem | None:
         return await self._reading.run(lambda c: reads.outbox_item(c, key))

@@ -13,7 +13,8 @@ import { RestoreDialog } from "./restore.js";
 import { asOf, baseName, changed, done, folderOf, mayWrite, moment, place } from "./state.js";
 import { Versions } from "./versions.js";
 
-const blobOf = (document) => `${base}v1/ostiary/blobs/${document.digest}?name=${encodeURIComponent(baseName(document.path))}`;
+const bytesOf = (collection, { path, version }) =>
+  `${base}v1/vault/raw/${[collection, ...path.split("/")].map(encodeURIComponent).join("/")}?version=${version}`;
 
 const Lines = ({ text, line }) => {
   const at = useRef();
@@ -21,12 +22,12 @@ const Lines = ({ text, line }) => {
   return html`<pre class="plain-text" tabindex="0" aria-label="The text">${text.split("\n").map((row, i) => html`<span key=${i} ref=${i + 1 === line ? at : undefined} class=${i + 1 === line ? "wanted" : undefined}><${Shown} text=${row} />${"\n"}</span>`)}</pre>`;
 };
 
-const Content = ({ found, line, isPlain }) => {
+const Content = ({ collection, found, line, isPlain }) => {
   const { document, kind, text } = found;
-  if (kind === "image") return html`<div class="picture"><img src=${blobOf(document)} alt=${baseName(document.path)} /></div>`;
+  if (kind === "image") return html`<div class="picture"><img src=${bytesOf(collection, document)} alt=${baseName(document.path)} /></div>`;
   if (kind === "text" && /\.(md|markdown)$/i.test(document.path) && !isPlain) return html`<div class="pad shown-text"><${Markdown} text=${text} /></div>`;
   if (kind === "text") return text ? html`<${Lines} text=${text} line=${line} />` : html`<p class="muted pad">It is empty.</p>`;
-  return html`<${Empty} icon="file" title=${kind === "big" ? "Too long to be shown here" : "This is not text"}><a class="button" href=${blobOf(document)} download=${baseName(document.path)}>Download ${bytes(document.size)}</a><//>`;
+  return html`<${Empty} icon="file" title=${kind === "big" ? "Too long to be shown here" : "This is not text"}><a class="button" href=${bytesOf(collection, document)} download=${baseName(document.path)}>Download ${bytes(document.size)}</a><//>`;
 };
 
 const move = async (collection, { path }, version) => {
@@ -55,7 +56,7 @@ const remove = async (collection, { path }, version) => {
 const Actions = ({ collection, found, isMarkdown, isPlain, onPlain, onEdit, onRestore, isOld }) => {
   const { document, kind, newest } = found;
   const items = [
-    { label: "Download", icon: "down", run: () => Object.assign(window.document.createElement("a"), { href: blobOf(document), download: baseName(document.path) }).click() },
+    { label: "Download", icon: "down", run: () => Object.assign(window.document.createElement("a"), { href: bytesOf(collection, document), download: baseName(document.path) }).click() },
     mayWrite() && !isOld && { label: "Move or rename …", icon: "edit", run: () => move(collection, document, newest) },
     mayWrite() && !isOld && { label: "Delete", icon: "trash", danger: true, run: () => remove(collection, document, newest) },
   ].filter(Boolean);
@@ -91,7 +92,7 @@ export const FileView = ({ collection, path, more }) => {
       <header><div class="grow"><div class="row"><h2>Version ${value.document.version}</h2>${isOld && html`<${Badge} kind="warn">older<//><a href=${place(collection, path)}>newest: ${value.newest}</a>`}<small class="muted">${bytes(value.document.size)}</small></div>
         <${Whose} row=${value.document} /></div>
         ${!isEditing && html`<${Actions} collection=${collection} found=${value} isMarkdown=${isMarkdown} isPlain=${isPlain} onPlain=${setPlain} isOld=${isOld} onEdit=${() => setEditing(true)} onRestore=${() => setWanted({ path, version: value.document.version })} />`}</header>
-      ${isEditing ? html`<${Edit} collection=${collection} path=${path} text=${value.text} version=${value.newest} onClose=${() => setEditing(false)} />` : html`<${Content} found=${value} line=${line} isPlain=${isPlain} />`}
+      ${isEditing ? html`<${Edit} collection=${collection} path=${path} text=${value.text} version=${value.newest} onClose=${() => setEditing(false)} />` : html`<${Content} collection=${collection} found=${value} line=${line} isPlain=${isPlain} />`}
     </section>
     ${!when && !isEditing && html`<${Versions} collection=${collection} path=${path} />`}
     ${when > 0 && html`<p class="muted small">As it was on ${dated(when)}.</p>`}
