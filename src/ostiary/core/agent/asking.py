@@ -181,9 +181,11 @@ class Asking:
             return await self._follow(job, asked, feed)
 
     async def _follow(self, job: Job, asked: Asked, feed: Callable[[str], Awaitable[None]] | None) -> Answered:
-        attempt, job.shown, job.tagged, job.writing = 1, "", "", (asked.step, 1)
+        job.tagged, job.writing = "", (asked.step, 1)
+        job.answer = shown = self._shown(asked)
         name, signs = str(job.key), job.signs
-        shown = self._shown(asked)
+        # Where the answer is fetched, and nobody looks on, it is screened once, as a whole.
+        is_sent = feed is not None or signs is not None or bool(job.answers)
         answered: Answered | None = None
         async with self._model.stream(asked.request) as events:
             async for event in events:
@@ -192,30 +194,30 @@ class Asking:
                     continue
                 match event:
                     case TextDelta(text=text):
-                        self._show(name, job, asked.step, attempt, 0, shown.thought(), "thinking")
-                        text = shown.feed(text)
+                        shown.write(text)
                     case ThinkingDelta(text=text):
-                        self._show(name, job, asked.step, attempt, 0, shown.think(text), "thinking")
+                        shown.think(text)
                         if signs is not None:
                             signs.thought()
-                        continue
                     case CallDelta(name=tool):
-                        self._show(name, job, asked.step, attempt, 0, tool, "call")
+                        self._show(name, job, 0, tool, "call")
                         continue
                     case Restarted():
-                        attempt, job.shown, shown = attempt + 1, "", self._shown(asked)
-                        job.writing = (asked.step, attempt)
-                        self._show(name, job, asked.step, attempt, 0, "", "assistant", is_new=True)
+                        job.answer = shown = self._shown(asked)
+                        job.writing = (asked.step, job.writing[1] + 1)
+                        self._show(name, job, 0, "", "assistant", is_new=True)
                         if asked.blocks is not None:
                             asked.blocks.restart()
                         continue
                     case Answered():
-                        self._show(name, job, asked.step, attempt, 0, shown.thought(), "thinking")
-                        text = shown.finish()
+                        shown.finish()
                         answered = event
+                if not is_sent and not self._sessions.feed.is_watched(name):
+                    continue
+                self._show(name, job, 0, shown.look_at_thoughts(), "thinking")
+                place, text = shown.look()
                 if text:
-                    self._show(name, job, asked.step, attempt, len(job.shown), text, "assistant")
-                    job.shown += text
+                    self._show(name, job, place, text, "assistant")
                     if shown.tags.found:
                         job.tagged = shown.tags.first or job.answers
                     if signs is not None:
@@ -246,8 +248,6 @@ class Asking:
         self,
         session: str,
         job: Job,
-        step: int,
-        attempt: int,
         offset: int,
         text: str,
         stream: Literal["assistant", "thinking", "call"],
@@ -256,6 +256,7 @@ class Asking:
     ) -> None:
         feed = self._sessions.feed
         if (text or is_new) and feed.is_watched(session):
+            step, attempt = job.writing
             feed.show(Delta(session=session, turn=job.turn, step=step, attempt=attempt, offset=offset, text=text, stream=stream))
 
 

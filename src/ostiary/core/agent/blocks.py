@@ -77,8 +77,8 @@ class Blocks:
 
 def shown_of(job: Job) -> str:
     """As much of the answer as people have seen: an answer that was begun again may not have come as far as the one before."""
-    told = job.told.source if job.told is not None else ""
-    return told if len(told) > len(job.shown) and told.startswith(job.shown.rstrip()) else job.shown
+    told, shown = job.told.source if job.told is not None else "", job.shown
+    return told if len(told) > len(shown) and told.startswith(shown.rstrip()) else shown
 
 
 def _key(turn: Turn) -> str:

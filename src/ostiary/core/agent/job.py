@@ -15,6 +15,7 @@ from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import InboxItem, MarkInbox, MarkTurn, OutboxItem
 from ostiary.core.agent.pruning import PruningRules
 from ostiary.core.agent.room import CompactionRules
+from ostiary.core.agent.showing import Shown
 from ostiary.core.agent.tool_calls import Plan
 from ostiary.core.routing.streaming import BlockStream, Progress
 from ostiary.core.routing.typing_signs import TypingSigns
@@ -57,8 +58,8 @@ class Job:
     """One turn being run. `batch` is None once the turn's start is recorded.
 
     `answers` is the channel's id of the message being answered, `tagged` the one that the answer names instead. `told` is what
-    has left of the step under way, None as long as nobody looked. `signs` show that somebody types. `shown` is the answer being
-    written as far as it is there, `writing` its step and attempt. `compactions` counts the summaries made for it, `must_compact`
+    has left of the step under way, None as long as nobody looked. `signs` show that somebody types. `answer` is the one being
+    written, `writing` its step and attempt. `compactions` counts the summaries made for it, `must_compact`
     and `must_shorten` that the model refused a request as too long. `unattended` is the step whose calls nobody is asked about.
     `extra` is what was used besides the answers, until the next answer is recorded."""
 
@@ -71,7 +72,7 @@ class Job:
     generation: int = 0
     scope: anyio.CancelScope | None = None
     stop_reason: str = ""
-    shown: str = ""
+    answer: Shown | None = None
     notices: list[str] = field(default_factory=list)
     plan: Plan | None = None
     trims: int = 0
@@ -87,6 +88,11 @@ class Job:
     told: Progress | None = None
     signs: TypingSigns | None = None
     writing: tuple[int, int] = (0, 0)
+
+    @property
+    def shown(self) -> str:
+        """The answer being written as far as it is there and may be seen."""
+        return self.answer.text if self.answer is not None else ""
 
     def stop(self, reason: str) -> None:
         self.stop_reason = reason

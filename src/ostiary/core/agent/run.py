@@ -248,7 +248,7 @@ class Runner:
                 ),
                 turn=turn.id,
             )
-            job.shown, job.extra = "", Usage()
+            job.answer, job.extra = None, Usage()
             pen.session.counted = (_read(answered.usage), asked.characters)
             if turn.open_calls:
                 if job.told is not None and job.told.blocks:

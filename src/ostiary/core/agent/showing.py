@@ -11,42 +11,74 @@ from ostiary.core.routing.reply_tags import TagFilter
 
 
 class Shown:
-    """Pieces of one attempt go in; what comes out may be seen by everybody. `tags` tells which message it answers."""
+    """The answer of one attempt, as much of it as everybody may see. It is noted as it comes and screened when somebody looks,
+    which gives the same text however late that is. `tags` tells which message it answers."""
 
-    __slots__ = ("_filter", "_text", "_thoughts", "tags")
+    __slots__ = ("_ends", "_filter", "_noted", "_screen", "_text", "_thinks", "_thought", "_thoughts", "tags")
 
     def __init__(self, guard: Guard | None, label: Label, messages: Sequence[Message]) -> None:
-        self._filter = StreamFilter()
         self.tags = TagFilter()
-        self._text = Screened(guard, label, messages)
+        self._filter = StreamFilter()
+        self._screen = Screened(guard, label, messages)
         self._thoughts = Screened(guard, label, messages)
+        self._noted: list[str] = []
+        self._thought: list[str] = []
+        self._text = ""
+        self._thinks = False
+        self._ends = False
 
-    def feed(self, piece: str) -> str:
-        return self._text.feed(self.tags.feed(self._filter.feed(piece)))
+    @property
+    def text(self) -> str:
+        self.look()
+        return self._text
 
-    def finish(self) -> str:
-        return self._text.feed(self.tags.feed(self._filter.finish()) + self.tags.finish()) + self._text.end()
+    def write(self, piece: str) -> None:
+        self._noted.append(piece)
+        self._thinks = False
 
-    def think(self, piece: str) -> str:
-        return self._thoughts.feed(piece)
+    def think(self, piece: str) -> None:
+        self._thought.append(piece)
+        self._thinks = True
 
-    def thought(self) -> str:
-        """The rest of what it thought."""
-        return self._thoughts.end()
+    def finish(self) -> None:
+        """Nothing more of it comes."""
+        self._ends, self._thinks = True, False
+
+    def look(self) -> tuple[int, str]:
+        """What may be seen beyond what was given before, and the place where it stands."""
+        place, seen = len(self._text), ""
+        if self._noted:
+            piece, self._noted = "".join(self._noted), []
+            seen = self._screen.feed(self.tags.feed(self._filter.feed(piece)))
+        if self._ends:
+            self._ends = False
+            seen += self._screen.feed(self.tags.feed(self._filter.finish()) + self.tags.finish()) + self._screen.end()
+        self._text += seen
+        return place, seen
+
+    def look_at_thoughts(self) -> str:
+        """The same of what it thought."""
+        seen = ""
+        if self._thought:
+            piece, self._thought = "".join(self._thought), []
+            seen = self._thoughts.feed(piece)
+        return seen if self._thinks else seen + self._thoughts.end()
 
 
 class Screened:
     """One text that is being written. `end` may be called again: then it gives what came since."""
 
-    __slots__ = ("_held", "_holds", "_messages", "_stream")
+    __slots__ = ("_has_more", "_held", "_holds", "_messages", "_stream")
 
     def __init__(self, guard: Guard | None, label: Label, messages: Sequence[Message]) -> None:
         self._stream = guard.stream() if guard is not None else None
         self._holds = could_leak(label)
         self._messages = messages
         self._held: list[str] = []
+        self._has_more = False
 
     def feed(self, piece: str) -> str:
+        self._has_more = True
         safe = self._stream.feed(piece) if self._stream is not None else piece
         if not self._holds:
             return safe
@@ -54,6 +86,9 @@ class Screened:
         return ""
 
     def end(self) -> str:
+        if not self._has_more:
+            return ""
+        self._has_more = False
         rest = self._stream.end() if self._stream is not None else ""
         if not self._holds:
             return rest

