@@ -26,7 +26,7 @@ from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.model import ModelRef
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.search import Search
-from ostiary.contracts.store import DeleteSession, SessionRecord
+from ostiary.contracts.store import Audit, DeleteSession, SessionRecord
 from ostiary.core.routing.lanes import Lanes
 from ostiary.core.routing.supervisor import Supervisor
 from ostiary.core.sessions.pen import Sessions
@@ -40,6 +40,11 @@ SESSIONS = "_sessions"
 
 Apply = Callable[[Loaded], int]
 """Put a loaded configuration in force; gives its generation."""
+
+
+def deletion(session: SessionKey, *, by: str, at: float) -> tuple[DeleteSession, Audit]:
+    """What takes a conversation away, with the line that says who did it."""
+    return DeleteSession(key=session), Audit(at=at, kind="session.deleted", actor=by, subject=str(session), outcome="done")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +79,7 @@ class SessionsAtDesk:
     async def delete(self, session: SessionKey, *, by: Principal) -> None:
         await self.engine.stop(session, by=by, reason="the session was deleted")
         async with self.sessions.pen(session):
-            await self.sessions.write([DeleteSession(key=session)])
+            await self.sessions.write(deletion(session, by=str(by.user), at=self.sessions.clock.now()))
             self.sessions.forget(session)
         try:
             await self.search.forget(SESSIONS, str(session))

@@ -13,14 +13,12 @@ import anyio
 from anyio.from_thread import start_blocking_portal
 
 from ostiary.cli.client import Gateway, find_gateway
-from ostiary.contracts.errors import OstiaryError, StoreRefused, StoreUnavailable
+from ostiary.cli.waiting import POLL_SECONDS, Patience
+from ostiary.contracts.errors import OstiaryError, StoreHeld, StoreUnavailable
 
 _START_SECONDS = 60.0
-_WAIT_SECONDS = 60.0
-_POLL_SECONDS = 0.1
 _LEAVE_SECONDS = 0.7
 _INTERRUPTED = 130
-_HELD = "in use by another process"
 
 
 @contextmanager
@@ -60,8 +58,7 @@ def own_gateway_in_turn(home: Path) -> Iterator[Gateway]:
     """As `own_gateway`, private; while another command holds the state directory it is waited for, up to a minute.
 
     Gives that one's gateway if it turns out to be one for everybody. Raises OstiaryError."""
-    deadline = time.monotonic() + _WAIT_SECONDS
-    is_told = False
+    patience = Patience()
     while True:
         begun = False
         try:
@@ -69,13 +66,11 @@ def own_gateway_in_turn(home: Path) -> Iterator[Gateway]:
                 begun = True
                 yield gateway
                 return
-        except StoreRefused as error:
-            if begun or _HELD not in str(error) or time.monotonic() > deadline:
+        except StoreHeld as error:
+            if begun:
                 raise
-        if not is_told:
-            is_told = True
-            print("Waiting for another ostiary command to finish …", file=sys.stderr, flush=True)
-        time.sleep(_POLL_SECONDS)
+            patience.use(error)
+        time.sleep(POLL_SECONDS)
         everybodys = find_gateway(home)
         if everybodys is not None:
             yield everybodys

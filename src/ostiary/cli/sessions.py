@@ -196,25 +196,35 @@ def delete(
     key: Key,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete a conversation for ever."""
-    from ostiary.cli.own_store import own_vault
-    from ostiary.contracts.errors import Busy, StoreError
-    from ostiary.contracts.store import DeleteSession
+    """Delete a conversation for ever. A running gateway does it; what it was doing there is stopped."""
+    from ostiary.cli.approvals import call
+    from ostiary.cli.client import find_gateway
+    from ostiary.cli.home import home
 
     name = _key(key)
     if _read(lambda store: store.session(name)) is None:
         raise _unknown(key)
     if not yes and not typer.confirm(f"Delete {key} for ever?"):
         raise typer.Exit(1)
+    if find_gateway(home()) is not None:
+        call("sessions.delete", {"key": str(name)})
+    else:
+        _delete_here(name)
+    print(f"{key} is deleted.")
+
+
+def _delete_here(key: "SessionKey") -> None:
+    from ostiary.assembly.desks import deletion
+    from ostiary.cli.own_store import own_vault
+    from ostiary.contracts.errors import Busy, StoreError
 
     async def erase(vault: "Vault") -> None:
-        await vault.store.commit([DeleteSession(key=name)])
+        await vault.store.commit(deletion(key, by="cli", at=time.time()))
         # Where the index cannot be opened now, the store has noted it.
         with contextlib.suppress(StoreError, Busy):
-            await vault.search.forget("_sessions", str(name))
+            await vault.search.forget("_sessions", str(key))
 
     _alone(own_vault, erase)
-    print(f"{key} is deleted.")
 
 
 def _begin(key: "SessionKey", events: tuple[Any, ...], *, parent: str = "") -> None:
@@ -285,14 +295,25 @@ def _write(act: "Callable[[Store], Awaitable[T]]") -> T:
 
 
 def _alone(opened: Callable[[Path], AbstractAsyncContextManager[S]], act: Callable[[S], Awaitable[T]]) -> T:
-    """Only while no gateway holds the state directory: it keeps sessions in memory and must not be surprised."""
+    """Only while no gateway holds the state directory: it keeps sessions in memory and must not be surprised. Another command
+    is waited for."""
+    import anyio
+
     from ostiary.cli.client import find_gateway
     from ostiary.cli.home import home
+    from ostiary.cli.waiting import in_turn
     from ostiary.contracts.errors import Busy
 
     if find_gateway(home()) is not None:
         raise Busy("the gateway is running and holds the sessions", hint="Stop it first, then try again.")
-    return _with(opened, act)
+    done: list[T] = []
+
+    async def once() -> None:
+        async with opened(home()) as store:
+            done.append(await act(store))
+
+    anyio.run(in_turn, home(), once)
+    return done[0]
 
 
 def _with(opened: Callable[[Path], AbstractAsyncContextManager[S]], act: Callable[[S], Awaitable[T]]) -> T:

@@ -57,6 +57,7 @@ def run(asked: Asked) -> None:
     from ostiary.assembly.gateway import run_gateway
     from ostiary.assembly.logging import console
     from ostiary.cli.home import home as found
+    from ostiary.cli.waiting import in_turn
 
     console(as_json=asked.json_logs)
     place = found(asked.home)
@@ -64,7 +65,8 @@ def run(asked: Asked) -> None:
     async def serve() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(_until_signalled, group.cancel_scope)
-            await run_gateway(place, asked.port, lambda url: _ready(url, place), _progress if sys.stderr.isatty() else None)
+            progress = _progress if sys.stderr.isatty() else None
+            await in_turn(place, lambda: run_gateway(place, asked.port, lambda url: _ready(url, place), progress))
 
     try:
         anyio.run(serve, backend_options={"use_uvloop": sys.platform != "win32"})

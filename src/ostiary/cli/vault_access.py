@@ -1,14 +1,12 @@
 """What the commands of vault and memory need, and how they come by it: the house's own store, or the gateway that holds it."""
 
-import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from ostiary.contracts.content import Label
-from ostiary.contracts.errors import BadInput, OstiaryError, StoreRefused, StoreUnavailable
+from ostiary.contracts.errors import BadInput, OstiaryError, StoreHeld, StoreUnavailable
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.search import Found, IndexStatus
 from ostiary.contracts.store import CollectionUse, DocumentVersion
@@ -16,9 +14,6 @@ from ostiary.contracts.store import CollectionUse, DocumentVersion
 MEMORY = "_memory"
 WORKSPACE = "_workspace"
 
-_WAIT_SECONDS = 60.0
-_POLL_SECONDS = 0.1
-_HELD = "in use by another process"
 _LOOK_SECONDS = 0.2
 # So long the index may make no progress before the command no longer waits for it.
 _STUCK_SECONDS = 60.0
@@ -142,13 +137,13 @@ async def open_access(home: Path | None = None) -> AsyncIterator[Access]:
     """Through the gateway if one runs for everybody, else on the store itself, held alone; while another command holds it,
     that one is waited for, up to a minute. Raises OstiaryError."""
     from ostiary.cli.client import find_gateway
+    from ostiary.cli.waiting import POLL_SECONDS, Patience
 
     if home is None:
         from ostiary.cli.home import home as home_of
 
         home = home_of()
-    deadline = time.monotonic() + _WAIT_SECONDS
-    is_told = False
+    patience = Patience()
     while True:
         gateway = find_gateway(home)
         if gateway is not None:
@@ -165,15 +160,13 @@ async def open_access(home: Path | None = None) -> AsyncIterator[Access]:
                 begun = True
                 yield local
                 return
-        except StoreRefused as error:
-            if begun or _HELD not in str(error) or time.monotonic() > deadline:
+        except StoreHeld as error:
+            if begun:
                 raise
-        if not is_told:
-            is_told = True
-            print("Waiting for another ostiary command to finish …", file=sys.stderr, flush=True)
+            patience.use(error)
         import anyio
 
-        await anyio.sleep(_POLL_SECONDS)
+        await anyio.sleep(POLL_SECONDS)
 
 
 async def watched(

@@ -8,7 +8,8 @@ OstiaryError
 ├── Busy                     try again later (a bounded queue is full)
 ├── StoreError
 │   ├── StoreUnavailable     disk full, read-only, locked, gone: nothing was written, try again later
-│   ├── StoreRefused         corrupt, wrong key, newer version, held by another process: a person must act
+│   ├── StoreRefused         corrupt, wrong key, newer version: a person must act
+│   │   └── StoreHeld        another process has it: wait for that one, or stop it
 │   ├── Conflict             `expect` did not hold: read again, decide again
 │   ├── QuotaExceeded        the write would make the store larger than it may be: nothing was written
 │   ├── StaleLease           somebody else holds the lease now: stop at once
@@ -75,6 +76,10 @@ class StoreUnavailable(StoreError):
 
 
 class StoreRefused(StoreError):
+    pass
+
+
+class StoreHeld(StoreRefused):
     pass
 
 

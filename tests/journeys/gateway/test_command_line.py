@@ -1,12 +1,15 @@
 """The command line as its user sees it: answers on stdout, one sentence and what to do on stderr, exit codes that tell."""
 
 import json
+import os
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from ostiary.adapters.store.sqlite.lock import hold_writer_lock
+from ostiary.assembly.vault import STORE
 from ostiary.kit.model_servers import Failure, Reply, Words
 from tests.journeys.gateway.house import OSTIARY, WAIT, Gateway, Home
 from tests.journeys.gateway.model import Model
@@ -137,6 +140,32 @@ def test_a_session_is_listed_shown_exported_imported_branched_and_deleted(home: 
         assert "I am Ada." in str(model.last["messages"])
     assert home.run("sessions", "delete", KEY, "--yes").returncode == 0
     assert KEY not in [row["key"] for row in home.run_json("sessions", "list")]
+
+
+def test_a_session_is_deleted_through_the_running_gateway_and_that_is_in_the_audit_log(gateway: Gateway, model: Model) -> None:
+    model.begin("ok")
+    gateway.say("hi", "short-lived")
+    key = "agent:main:api:short-lived"
+    done = gateway.home.run("sessions", "delete", key, "--yes")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{key} is deleted.\n", "")
+    assert key not in [row["key"] for row in gateway.home.run_json("sessions", "list", "--all")]
+    log = gateway.home.run("audit", "tail", "--kind", "session.deleted").stdout
+    assert key in log
+
+
+def test_a_gateway_waits_for_a_short_command_that_holds_the_house(home: Home, model: Model) -> None:
+    model.begin("ok")
+    assert home.run("agent", "-m", "hi").returncode == 0
+    lock = hold_writer_lock(home.path / STORE)
+    up = _begin(home, "up", "--port", "0")
+    assert up.stderr is not None
+    assert up.stdout is not None
+    said = next(line for line in up.stderr if "Waiting" in line)
+    os.close(lock)
+    assert up.stdout.readline().startswith("ready http://")
+    up.send_signal(signal.SIGTERM)
+    up.communicate(timeout=WAIT)
+    assert said == "Waiting for another ostiary command to finish …\n"
 
 
 def test_sessions_can_be_read_while_the_gateway_runs(gateway: Gateway, model: Model) -> None:
