@@ -58,6 +58,7 @@ class ChangesAtDesk:
             diff=diff,
             note="" if diff else "the same as before" if old == new else "not text, or too long to compare",
             current=bool(history) and history[-1].version == last,
+            undone=bool(history) and history[-1].version > last and history[-1].digest == (before.digest if before else ""),
         )
 
     async def _at(self, collection: str, path: str, version: int) -> tuple[DocumentVersion | None, bytes | None]:

@@ -109,6 +109,9 @@ class ControlAtDesk:
     def view(self) -> HouseView:
         return self.control.view()
 
+    async def changed(self) -> None:
+        await self.control.changed()
+
     def tools(self, by: Principal) -> Sequence[ToolStanding]:
         return self.standings(by)
 

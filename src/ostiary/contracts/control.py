@@ -91,6 +91,10 @@ class ControlDesk(Protocol):
 
     def view(self) -> HouseView: ...
 
+    async def changed(self) -> None:
+        """Until another state or another set of switches comes into force."""
+        ...
+
     def tools(self, by: Principal) -> Sequence[ToolStanding]:
         """By name, as they stand for `by` in a conversation on a channel."""
         ...

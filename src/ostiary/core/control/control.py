@@ -97,6 +97,7 @@ class Control:
         self._record = Record(unknown, commit=commit, value=value, on_change=self._follow)
         self._unfinished: tuple[str, ...] = ()
         self._group: TaskGroup | None = None
+        self._changed = anyio.Event()
         self.machine: Mapping[str, object] = {}
 
     @property
@@ -145,6 +146,10 @@ class Control:
             switches=self._board.switches if is_awake else Switches(generation=self._board.generation),
             unfinished=self._unfinished,
         )
+
+    async def changed(self) -> None:
+        """Until another state or another set of switches comes into force."""
+        await self._changed.wait()
 
     async def load(self) -> None:
         """Take up what the last process left. Raises StoreError, Busy."""
@@ -269,6 +274,8 @@ class Control:
     def _follow(self, kept: Kept) -> None:
         self._board.take(kept.switches)
         self._time.look_again()
+        self._changed.set()
+        self._changed = anyio.Event()
 
     def _is_at_work(self) -> bool:
         return self._is_busy() or self._has_questions()

@@ -29,6 +29,12 @@ def status(call: Call[Nothing]) -> HouseStatus:
     return shown
 
 
+async def when_changed(desk: ControlDesk) -> HouseStatus:
+    """The house as it is after its next change; how the tools stand is for each caller to ask."""
+    await desk.changed()
+    return _status(desk.view())
+
+
 async def wake(call: Call[Move]) -> HouseStatus:
     """Wake the house; every tool is switched off."""
     _owner(call)

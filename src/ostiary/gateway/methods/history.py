@@ -1,14 +1,15 @@
 """What was said: the newest turns of a session, read from the end of its journal."""
 
-from ostiary.contracts.events import Branched, Imported, Recorded, Reset, TurnStarted
+from ostiary.contracts.events import Branched, Compacted, Imported, Recorded, Reset, TurnStarted
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Store
 from ostiary.gateway.methods.branching import place_of_turn
 from ostiary.gateway.methods.keys import begun, speakable
 from ostiary.gateway.methods.services import Call, Services
 from ostiary.gateway.methods.sessions import context_window
 from ostiary.gateway.methods.turns import PAST, turns_of
-from ostiary.gateway.protocol.chat import ContextLabel, GetHistory, History, Partial, Turn
+from ostiary.gateway.protocol.chat import ContextLabel, GetHistory, History, Partial, Summarised, Turn
 from ostiary.gateway.protocol.errors import MethodError
 from ostiary.gateway.protocol.registry import Method
 from ostiary.gateway.socket.narration import usage_of
@@ -28,20 +29,22 @@ async def get_history(call: Call[GetHistory]) -> History:
         # Before reading: what is committed meanwhile is then seen twice rather than never.
         call.hub.subscribe(call.connection, [str(key)], wants_results=asked.verbose == "full")
     record = await services.store.session(key) or await begun(services, key)
-    turns, more = await newest_turns(services.store, key, record.last_seq if record else 0, asked.limit, asked.before)
+    page = await newest_page(services.store, key, record.last_seq if record else 0, asked.limit, asked.before)
+    turns = page.turns
     lighten(turns)
     view = await services.engine.view(key)
     label = await services.sessions.label(key) if services.sessions is not None else None
     model = view.settings.get("model", "") or view.model
     return History(
         turns=turns,
-        more=more,
+        more=page.more,
         settings=dict(view.settings),
         model=model,
         context_tokens=view.context_tokens,
         context_window=context_window(services, key, model),
         usage=usage_of(view.usage),
         label=ContextLabel(trust=str(label.trust), private=label.private, sources=list(label.sources)) if label else None,
+        summarised=page.summarised,
         # Last, and without a pause before the answer leaves: the deltas that follow go on from here.
         partial=_partial(services, key, turns) if not asked.before else None,
     )
@@ -68,7 +71,20 @@ def _partial(services: Services, key: SessionKey, turns: list[Turn]) -> Partial 
 
 
 async def newest_turns(store: Store, key: SessionKey, last: int, limit: int, before: str) -> tuple[list[Turn], bool]:
-    """At most `limit` turns, oldest first, and whether there are earlier ones. Reads no more of the journal than it needs.
+    """The turns of `newest_page`, and whether there are earlier ones. Raises as it does."""
+    page = await newest_page(store, key, last, limit, before)
+    return page.turns, page.more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    turns: list[Turn]
+    more: bool
+    summarised: Summarised | None
+
+
+async def newest_page(store: Store, key: SessionKey, last: int, limit: int, before: str) -> Page:
+    """At most `limit` turns, oldest first. Reads no more of the journal than it needs.
 
     Raises MethodError NOT_FOUND for a `before` that is not there."""
     end = last
@@ -81,7 +97,14 @@ async def newest_turns(store: Store, key: SessionKey, last: int, limit: int, bef
     if before.startswith(PAST):
         turns = _until(turns, before)
     more = len(turns) > limit or not begins
-    return turns[-limit:], more
+    return Page(turns=turns[-limit:], more=more, summarised=_summarised(events))
+
+
+def _summarised(events: list[Recorded]) -> Summarised | None:
+    for each in reversed(events):
+        if isinstance(each.event, Compacted):
+            return Summarised(kept_from=each.event.kept_from, summary=each.event.summary, at=each.at)
+    return None
 
 
 async def _tail(store: Store, key: SessionKey, end: int, turns: int) -> tuple[list[Recorded], bool]:

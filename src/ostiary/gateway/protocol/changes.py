@@ -21,7 +21,8 @@ class ListChanges(Params):
 
 class FileChange(Payload):
     """From version `before` (0: there was none) to `after`, both of the turn. `diff` is a unified one, or empty: `note` says
-    why. `current`: nobody changed it since, so it can be taken back."""
+    why. `current`: nobody changed it since, so it can be taken back. `undone`: it was changed since, and is again what it was
+    before the turn."""
 
     path: str
     collection: str
@@ -34,6 +35,7 @@ class FileChange(Payload):
     diff: str
     note: str
     current: bool
+    undone: bool
 
 
 class TurnChanges(Payload):

@@ -119,10 +119,19 @@ class ContextLabel(Payload):
     sources: list[str]
 
 
+class Summarised(Payload):
+    """What was said before the turn `keptFrom` is sent to the model as `summary`."""
+
+    kept_from: str
+    summary: str
+    at: float
+
+
 class History(Payload):
     """Oldest first. `more`: there are earlier ones in this conversation. `partial` is null unless an answer is being written.
 
-    `label` is that of the conversation as it stands; null where it cannot be told."""
+    `label` is that of the conversation as it stands; null where it cannot be told. `summarised` is the last summary that was made
+    among these turns; the turn it names may be an earlier one."""
 
     turns: list[Turn]
     more: bool
@@ -133,6 +142,7 @@ class History(Payload):
     usage: Usage
     partial: Partial | None = None
     label: ContextLabel | None = None
+    summarised: Summarised | None = None
 
 
 class Attached(Params):

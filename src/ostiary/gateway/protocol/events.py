@@ -6,6 +6,7 @@ from typing import Any, Literal
 from ostiary.gateway.protocol.approvals import ApprovalAnswered, ApprovalAsked
 from ostiary.gateway.protocol.chat import CallState, Input, TurnState
 from ostiary.gateway.protocol.connect import Challenge
+from ostiary.gateway.protocol.control import HouseStatus
 from ostiary.gateway.protocol.sessions import Usage
 from ostiary.gateway.protocol.shape import Payload
 from ostiary.gateway.protocol.system import Health, PresenceList
@@ -149,6 +150,17 @@ class ChatError(Payload):
     state: Literal["error"] = "error"
 
 
+class ChatSummarised(Payload):
+    """What was said before the turn `keptFrom` is sent to the model as `summary` from here on."""
+
+    key: str
+    turn: str
+    kept_from: str
+    summary: str
+    at: float
+    state: Literal["summarised"] = "summarised"
+
+
 class ChatNoted(Payload):
     """Words that were put into the transcript without a turn."""
 
@@ -171,6 +183,7 @@ Chat = (
     | ChatResumed
     | ChatFinal
     | ChatError
+    | ChatSummarised
     | ChatNoted
 )
 CHAT: tuple[type[Payload], ...] = (
@@ -184,6 +197,7 @@ CHAT: tuple[type[Payload], ...] = (
     ChatResumed,
     ChatFinal,
     ChatError,
+    ChatSummarised,
     ChatNoted,
 )
 
@@ -208,6 +222,10 @@ EVENTS: Mapping[str, tuple[tuple[type[Payload], ...], str]] = {
     "approval": (
         (ApprovalAsked, ApprovalAnswered),
         "every socket with the scope read or approve, when a call waits for a person and when it waits no more",
+    ),
+    "house": (
+        (HouseStatus,),
+        "every socket with the scope read, when the house wakes, sleeps or is killed, or a switch changes; without `tools`",
     ),
     "shutdown": ((Shutdown,), "every socket, when the gateway stops"),
 }

@@ -4,6 +4,7 @@ import secrets
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -13,6 +14,7 @@ from ostiary.gateway.asgi import Receive, Scope, Send
 from ostiary.gateway.errors import ApiError
 from ostiary.gateway.methods import all_methods
 from ostiary.gateway.methods.approvals import brief, question_of, waiting
+from ostiary.gateway.methods.control import when_changed
 from ostiary.gateway.methods.services import Services
 from ostiary.gateway.methods.system import health_of
 from ostiary.gateway.protocol import VERSION, frames
@@ -77,6 +79,7 @@ class Socket:
             saw=saw,
             limits=self._limits,
             question=lambda approval: brief(found) if (found := question_of(services.approvals, approval)) is not None else None,
+            house=partial(when_changed, services.control) if services.control is not None else None,
         )
         self.dispatch = Dispatch(all_methods(), services, self.hub, Once(memory, clock.now))
         self._open = 0

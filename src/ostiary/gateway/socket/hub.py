@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -31,6 +31,7 @@ from ostiary.core.routing.feed import Watcher
 from ostiary.gateway.protocol import approvals
 from ostiary.gateway.protocol.approvals import Approval
 from ostiary.gateway.protocol.connect import StateVersion
+from ostiary.gateway.protocol.control import HouseStatus
 from ostiary.gateway.protocol.events import ChatDelta, ChatProgress, SessionChanged, Shutdown, Tick
 from ostiary.gateway.protocol.frames import encode, event_head
 from ostiary.gateway.protocol.registry import Scope
@@ -49,6 +50,7 @@ log = logging.getLogger("ostiary.socket")
 Watch = Callable[[], AbstractAsyncContextManager[Watcher]]
 
 SEES_APPROVALS: frozenset[Scope] = frozenset({"read", "approve"})
+_SEES_HOUSE: frozenset[Scope] = frozenset({"read"})
 
 _NEWS = 1000
 _REVOCATION_RETRY = 0.5
@@ -60,7 +62,7 @@ _PRESENCE_SECONDS = 1.0
 class Hub:
     """Use it inside `async with hub.running()`. `watch` opens a watcher on everything the engine shows.
 
-    `question` gives what waits under an id, None if it waits no more."""
+    `question` gives what waits under an id, None if it waits no more. `house` gives the house after its next change."""
 
     def __init__(
         self,
@@ -75,9 +77,11 @@ class Hub:
         saw: Callable[[Any], None],
         limits: SocketLimits,
         question: Callable[[str], Approval | None] = lambda approval: None,
+        house: Callable[[], Awaitable[HouseStatus]] | None = None,
     ) -> None:
         self.limits = limits
         self._question = question
+        self._house = house
         self.audience = Audience()
         self.presence = presence
         self.runs = Runs()
@@ -115,6 +119,7 @@ class Hub:
             group.start_soon(self._spread_news)
             group.start_soon(self._spread_presence)
             group.start_soon(self._drop_revoked)
+            group.start_soon(self._follow_house)
             try:
                 yield self
             finally:
@@ -204,6 +209,11 @@ class Hub:
             await self.clock.sleep(_PRESENCE_SECONDS)
             self._has_presence_changed = anyio.Event()
             self.audience.tell_everybody("presence", PresenceList(presence=self.presence.list()), self.state_version)
+
+    async def _follow_house(self) -> None:
+        while self._house is not None:
+            changed = await self._house()
+            self.audience.tell_those_with(_SEES_HOUSE, "house", changed)
 
     async def _drop_revoked(self) -> None:
         while True:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ostiary.contracts.content import Text, Thinking
 from ostiary.contracts.events import (
+    Compacted,
     Delta,
     ModelAnswered,
     ModelRequested,
@@ -33,6 +34,7 @@ from ostiary.gateway.protocol.events import (
     ChatResumed,
     ChatStarted,
     ChatSteered,
+    ChatSummarised,
     ChatTool,
     ChatWaiting,
 )
@@ -111,6 +113,8 @@ class Narration:
                 return ChatWaiting(key=key, turn=turn, waiting_for=waiting_for, call_ids=list(call_ids))
             case TurnResumed():
                 return ChatResumed(key=key, turn=turn)
+            case Compacted(summary=summary, kept_from=kept_from):
+                return ChatSummarised(key=key, turn=turn, kept_from=kept_from, summary=summary, at=recorded.at)
             case TurnEnded():
                 self._turns.pop(turn, None)
                 return _ended(key, turn, event, followed)

@@ -172,6 +172,40 @@ async def test_like_calls_are_grouped_and_one_pattern_answers_them_all(tmp_path:
         assert ((await client.call("grants.list"))["grants"], refused.value.code) == ([], "NOT_FOUND")
 
 
+class Changing(Runs):
+    """Whose file is another each time it is looked at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks = 0
+
+    async def bind(self, arguments: Mapping[str, object], context: ToolContext) -> Mapping[str, str]:
+        self.looks += 1
+        return {"file:run.sh": f"{self.looks:064}", "files": f"{self.looks:064}"}
+
+
+async def test_a_wider_yes_is_none_to_a_like_call_on_files_that_were_others(tmp_path: Path) -> None:
+    twice = call("exec", {"command": "sh run.sh"}).then(call("exec", {"command": "sh run.sh"}))
+    async with room(tmp_path, twice, say("done"), tool=Changing()) as here:
+        client = await here.client()
+        await begin(client)
+        first, other = (await until_asked(client, 2))["approvals"]
+        done = await answer(client, first["id"], pattern=first["offers"][0]["pattern"], seconds=3600)
+        assert (first["bound"] != other["bound"], done["also"]) == (True, [])
+
+
+async def test_a_pattern_is_shown_as_wide_as_it_is(tmp_path: Path) -> None:
+    async with room(tmp_path, call("exec", {"command": "git status"}), say("done")) as here:
+        client = await here.client()
+        await begin(client)
+        (asked,) = (await until_asked(client))["approvals"]
+        stated = "git status* (and any code that files there make it run)"
+        assert asked["offers"][-1] == {"pattern": "git status*", "text": stated}
+        await answer(client, asked["id"], pattern="git status*", seconds=3600)
+        (grant,) = (await client.call("grants.list"))["grants"]
+        assert grant["pattern"] == stated
+
+
 async def test_a_wider_yes_is_refused_where_it_does_not_fit_and_the_question_stays(tmp_path: Path) -> None:
     async with room(tmp_path, call("exec", {"command": "ls -a"}), say("done")) as here:
         client = await here.client()
@@ -215,6 +249,8 @@ async def test_changes_are_listed_and_undone_and_a_second_undo_finds_them_change
         assert undone == {"turn": turn, "restored": [], "deleted": ["out.txt"], "conflicts": []}
         again = await client.call("changes.undo", {"turn": turn, "idempotencyKey": KEYS[12]})
         assert again["conflicts"] == ["out.txt was changed since"]
+        (changes,) = (await client.call("changes.list", {"turn": turn}))["turns"]
+        assert (changes["files"][0]["current"], changes["files"][0]["undone"], file["undone"]) == (False, True, False)
         with pytest.raises(Refusal, match="Give turn or key"):
             await client.call("changes.list", {})
 

@@ -90,3 +90,28 @@ async def test_a_scope_alone_does_not_make_an_owner(tmp_path: Path, method: str)
             await client.call(
                 method, {"patterns": ["exec"], "idempotencyKey": KEYS[0]} if "able" in method else {"idempotencyKey": KEYS[0]}
             )
+
+
+async def test_whoever_looks_on_is_told_when_the_house_changes_elsewhere(tmp_path: Path) -> None:
+    async with open_room(tmp_path) as room:
+        client, other = await room.client(), await room.client()
+        await client.call("control.enable", {"patterns": ["exec"], "seconds": None, "idempotencyKey": KEYS[0]})
+        told = await other.event("house")
+        assert (told["state"], told["switches"]) == ("awake", [{"pattern": "exec", "until": 0.0, "on": True}])
+        await client.call("control.sleep", {"reason": "late", "idempotencyKey": KEYS[1]})
+        assert (await other.event("house", state="dormant"))["reason"] == "late"
+        await client.call("control.wake", {"idempotencyKey": KEYS[2]})
+        await other.event("house", state="awake")
+        await client.call("control.kill", {})
+        await other.event("house", state="shutdown")
+
+
+async def test_who_may_not_read_is_not_told_of_the_house(tmp_path: Path) -> None:
+    async with open_room(tmp_path) as room:
+        client, other = await room.client(), await room.client(scopes=["chat"])
+        await client.call("control.sleep", {"idempotencyKey": KEYS[0]})
+        await client.event("house", state="dormant")
+        room.socket.hub.presence_changed()
+        await room.clock.advance(2)
+        await other.event("presence")
+        assert not [event for event in other.events if event["event"] == "house"]

@@ -4,10 +4,11 @@ from typing import Any
 import pytest
 
 from ostiary.adapters.store.sqlite import open_store
-from ostiary.contracts.events import Event, Reset, TurnEnded
+from ostiary.contracts.content import Label, Trust
+from ostiary.contracts.events import Compacted, Event, Reset, TurnEnded
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.store import Append
-from ostiary.gateway.methods.history import newest_turns
+from ostiary.gateway.methods.history import newest_page, newest_turns
 from ostiary.gateway.protocol.errors import MethodError
 from ostiary.kit.clock import ManualClock
 from tests.unit.gateway.methods.test_turns import answered, requested, say, started
@@ -79,6 +80,20 @@ async def test_a_page_that_ends_exactly_at_the_beginning_says_there_is_no_more(t
         last = await filled(store, 50)
         turns, more = await newest_turns(store, MAIN, last, 50, "")
         assert (len(turns), more) == (50, False)
+
+
+async def test_the_last_summary_is_told_with_the_turn_from_which_on_everything_is_sent(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "store.db", KEY, clock=ManualClock()) as store:
+        last = await filled(store, 60)
+        assert (await newest_page(store, MAIN, last, 50, "")).summarised is None
+        label = Label(trust=Trust.OWNER)
+        for kept_from in ("turn_1", "turn_5"):
+            made = Compacted(summary=f"before {kept_from}", kept_from=kept_from, label=label)
+            await store.commit([Append(session=MAIN, turn="turn_59", at=7.0, event=made)])
+        page = await newest_page(store, MAIN, last + 2, 50, "")
+        assert page.summarised is not None
+        assert (page.summarised.kept_from, page.summarised.summary, page.summarised.at) == ("turn_5", "before turn_5", 7.0)
+        assert (await newest_page(store, MAIN, last + 2, 50, page.turns[0].id)).summarised is None
 
 
 async def test_an_empty_session_has_no_turns(tmp_path: Path) -> None:

@@ -5,9 +5,13 @@ from typing import Any
 
 import anyio
 
+from ostiary.contracts.content import Label, Trust
+from ostiary.contracts.events import Compacted, Recorded
 from ostiary.contracts.model import Restarted
 from ostiary.contracts.tool import ToolResult
+from ostiary.gateway.protocol.events import ChatSummarised
 from ostiary.gateway.protocol.frames import event_head
+from ostiary.gateway.socket.narration import Narration
 from ostiary.kit.models import Step, call, say
 from tests.unit.core.engines import Tool
 from tests.unit.gateway.socket.room import MAIN, Client, Room, open_room
@@ -255,3 +259,9 @@ async def test_a_lost_piece_of_the_feed_shows_as_a_gap(tmp_path: Path) -> None:
 async def numbered(room: Room) -> None:
     for connection in room.socket.hub.audience.everybody:
         connection.outgoing.event(event_head("tick", b'{"ts":1}'))
+
+
+def test_a_summary_made_in_a_turn_is_told_with_what_it_stands_for() -> None:
+    made = Compacted(summary="They spoke of quinces.", kept_from="turn_7", label=Label(trust=Trust.OWNER))
+    told = Narration().tell(Recorded(session=MAIN, seq=9, turn="turn_8", at=5.0, event=made))
+    assert told == ChatSummarised(key=MAIN, turn="turn_8", kept_from="turn_7", summary="They spoke of quinces.", at=5.0)
