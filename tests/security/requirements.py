@@ -54,6 +54,7 @@ REQUIREMENTS: Mapping[str, str] = {
     "H11": "What strangers wrote stays strangers' when it is found, read, summed up, captured or shown beside other notes.",
     "H12": "No secret is kept in memory.",
     "H13": "What was forgotten is nowhere any more.",
+    "H14": "Whatever is decided, called, asked, let in or changed is in the audit log, by whichever way it came.",
     "I1": "A tool from outside is judged by what it can do, and one that does not say may do anything.",
     "I2": "A hidden tool is not there, called by whatever name.",
     "I3": "A caller's own tool never stands for one of ours.",

@@ -204,10 +204,16 @@ class Auditor:
             log.error("the audit log cannot be read: %s", error)
             return
         self._seq = head.seq
-        last = max((each.seq for each in (*(found.heads if found else ()), *((noted,) if noted else ()))), default=0)
-        if noted is not None and found is None:
-            log.error("%s is gone; the store remembers a checkpoint at entry %d", self._path, noted.seq)
-            self.note("audit.checkpoints", "house", HEADS, "gone", {"entry": noted.seq})
+        kept = max((each.seq for each in found.heads), default=0) if found else 0
+        remembered = noted.seq if noted is not None else 0
+        last = max(kept, remembered)
+        if noted is not None and kept < remembered:
+            lost = "gone" if found is None else "cut"
+            log.error("%s is %s; the store remembers a checkpoint at entry %d", self._path, lost, noted.seq)
+            self.note("audit.checkpoints", "house", HEADS, lost, {"entry": noted.seq})
+        elif noted is None and found is None and head.seq:
+            # Commands write entries before the first start, too; whoever removed both traces of a checkpoint leaves this one.
+            self.note("audit.checkpoints", "house", HEADS, "none", {"entry": head.seq})
         if last > head.seq:
             log.error("the audit log ends at entry %d, and there is a checkpoint at entry %d", head.seq, last)
             self.note("audit.checkpoints", "house", "audit", "cut", {"entry": head.seq, "checkpoint": last})

@@ -16,7 +16,7 @@ from ostiary.adapters.store.sqlite.connection import connect_writer
 from ostiary.assembly import audit
 from ostiary.assembly.audit import HEADS, Auditor, CheckedAudit, Seldom, lending_noted, read_checkpoints
 from ostiary.contracts.errors import StoreUnavailable
-from ostiary.contracts.store import Audit
+from ostiary.contracts.store import Audit, DeleteValue
 from ostiary.kit.clock import ManualClock
 
 KEY = bytes(range(32))
@@ -230,10 +230,36 @@ async def test_the_next_start_writes_down_that_the_checkpoints_are_gone(running:
     assert await auditor.log.verify() == ""
 
 
+async def test_the_next_start_writes_down_that_the_checkpoints_were_cut(running: Run, store: SqliteStore, tmp_path: Path) -> None:
+    async with running():
+        await store.commit([row(), row()])
+    path = tmp_path / HEADS
+    path.write_text(path.read_text().split("\n")[0] + "\n")
+    auditor = Auditor(store, ManualClock(), tmp_path)
+    await auditor._begin()
+    (entry,) = await auditor.log.entries(kind="audit.*")
+    assert (entry.kind, entry.outcome, entry.detail) == ("audit.checkpoints", "cut", {"entry": 2})
+
+
+async def test_the_next_start_writes_down_that_every_trace_of_a_checkpoint_is_gone(
+    running: Run, store: SqliteStore, tmp_path: Path
+) -> None:
+    async with running():
+        await store.commit([row(), row()])
+    (tmp_path / HEADS).unlink()
+    await store.commit([DeleteValue(space=audit.SPACE, key="heads")])
+    async with running() as auditor:
+        pass
+    (entry,) = await auditor.log.entries(kind="audit.*")
+    assert (entry.kind, entry.outcome, entry.detail) == ("audit.checkpoints", "none", {"entry": 2})
+
+
 async def test_the_next_start_writes_down_that_the_log_was_cut(tmp_path: Path) -> None:
     async with open_store(tmp_path / "store.db", KEY, clock=ManualClock()) as store:
+        auditor = Auditor(store, ManualClock(), tmp_path)
+        await auditor._begin()
         await store.commit([row(), row(), row()])
-        await Auditor(store, ManualClock(), tmp_path)._begin()
+        await auditor._checkpoint()
     tamper(tmp_path, "DELETE FROM audit WHERE seq > 1")
     async with open_store(tmp_path / "store.db", KEY, clock=ManualClock()) as store:
         auditor = Auditor(store, ManualClock(), tmp_path)

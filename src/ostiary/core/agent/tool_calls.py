@@ -124,7 +124,7 @@ class ToolCalls:
                 break
             if order[call.id] >= self.limits.per_answer:
                 text = f"Refused: at most {self.limits.per_answer} calls at once. Call again in the next step."
-                self._fail(pen, turn, call, text, "refused")
+                self._turn_away(pen, turn, call, "limits", text)
                 continue
             await self._judge(pen, turn, call, offered, plan)
         return plan
@@ -137,7 +137,7 @@ class ToolCalls:
         spec = offered.get(call.name)
         if spec is None:
             names = ", ".join(sorted(offered)) or "none"
-            self._fail(pen, turn, call, f"There is no tool {call.name[:80]!r}. Tools: {names[:400]}.", "refused")
+            self._turn_away(pen, turn, call, "offer", f"There is no tool {call.name[:80]!r}. Tools: {names[:400]}.")
             return
         try:
             arguments = await self._arguments(call, spec, turn)
@@ -145,7 +145,7 @@ class ToolCalls:
             self._refuse(pen, turn, call, Deny(layer="hook", reason=str(blocked)))
             return
         except (BadInput, ToolError) as error:
-            self._fail(pen, turn, call, f"Wrong arguments: {error}", "refused")
+            self._turn_away(pen, turn, call, "arguments", f"Wrong arguments: {error}")
             return
         action = self._action(pen, turn, spec, arguments)
         decision = await self._decide(action)
@@ -270,6 +270,11 @@ class ToolCalls:
         said = denied.reason if denied.layer == "approval" else f"Refused by {denied.layer}: {denied.reason}."
         self._fail(pen, turn, call, said, "refused")
         self._note(pen, turn, call, None, "deny", denied.layer, denied.reason)
+
+    def _turn_away(self, pen: Pen, turn: Turn, call: ToolCall, layer: str, text: str) -> None:
+        """A call that does not come before the judge: that it was tried is in the log all the same."""
+        self._fail(pen, turn, call, text, "refused")
+        self._note(pen, turn, call, None, "deny", layer, text.partition(" Tools: ")[0])
 
     def _fail(self, pen: Pen, turn: Turn, call: ToolCall, text: str, fate: ToolFate) -> None:
         self._unask(pen, turn, call)

@@ -104,7 +104,11 @@ class Gate:
 
     def _let_in(self, caller: Caller) -> None:
         self.housekeeping.saw(caller)
-        self._noted("login", caller.id, caller.kind, "ok")
+        self.came_in(caller.id, caller.kind)
+
+    def came_in(self, who: str, kind: str) -> None:
+        """Note a login; also of those who are let in by a proof of their own, such as webhooks."""
+        self._noted("login", who, kind, "ok")
 
     def watch_revocations(self) -> AsyncIterator[str]:
         """Ids of callers that may not stay, within a second of their revocation, by whichever process. Raises StoreError."""

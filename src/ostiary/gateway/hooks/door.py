@@ -107,6 +107,7 @@ class Hooks:
 
     async def _take(self, rules: HookRules, delivery: _Delivery, send: Send) -> None:
         hook = delivery.hook
+        self._gate.came_in(f"{CHANNEL}:{hook.name}", "webhook")
         asked = self._asked(rules, delivery)
         session = self._session(rules, hook, asked)
         key = delivery.headers.get("idempotency-key", "")

@@ -72,3 +72,18 @@ async def test_the_writers_memory_of_the_head_is_not_taken_from_an_undone_batch(
         await store.commit([*rows("b"), failing])
     assert await store.commit(rows("c")) == (2,)
     assert await store.audit().verify() == ""
+
+
+async def test_an_end_spliced_from_another_log_does_not_follow(store: SqliteStore, path: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    async with open_store(tmp_path / "other" / "store.db", KEY, clock=ManualClock()) as other:
+        await other.commit(rows("a", "x", "y", "z"))
+    await store.commit(rows("a", "b", "c", "d"))
+    source = connect_writer(tmp_path / "other" / "store.db", KEY)
+    taken = source.execute("SELECT * FROM audit WHERE seq > 2").fetchall()
+    source.close()
+    connection = connect_writer(path, KEY)
+    connection.execute("DELETE FROM audit WHERE seq > 2")
+    connection.executemany("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?)", taken)
+    connection.close()
+    assert "Entry 3 of the audit log was changed, or does not follow" in await store.audit().verify()
