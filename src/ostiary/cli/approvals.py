@@ -1,6 +1,7 @@
 """`ostiary approvals` and `ostiary undo`: answer the assistant, see and revoke what was granted, take back what it did."""
 
 import time
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -140,8 +141,9 @@ def _span(text: str) -> float:
 
 def _alike(group: Any) -> str:
     offer = group["offer"]
-    like = f" One yes covers them: --like '{offer['text']}' --for 1h" if offer is not None else ""
-    return f"Alike: {', '.join(group['ids'])}.{like}"
+    if offer is None:
+        return f"Alike: {', '.join(group['ids'])}."
+    return f"Alike: {', '.join(group['ids'])}. One yes covers them: {offer['text']}\n  --like {quote(offer['pattern'])} --for 1h"
 
 
 def _moment(at: float) -> str:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.policy import Action
 from ostiary.contracts.records import dataclass
-from ostiary.core.policy.commands import EXACT
+from ostiary.core.policy.commands import EXACT, runs_what_it_finds
 from ostiary.core.policy.commands import matches as command_matches
 from ostiary.core.policy.commands import offers as command_offers
 
@@ -53,7 +53,8 @@ _WRITES = ("write", "edit", "vault_write", "vault_edit")
 class Grant:
     """`fixed` holds, as JSON, the arguments that must be the same; `until` is UTC seconds. `principal` may use it.
 
-    `bound` are the digests of what an exactly stated command names: a script that is another by now was never allowed."""
+    `bound` is what a command's fence was and, if it is stated exactly, what it names: a script that is another by now was
+    never allowed, nor was anything outside of the fence that people were shown."""
 
     id: str
     tool: str
@@ -67,7 +68,8 @@ class Grant:
     bound: Mapping[str, str] = field(default_factory=dict)
 
     def holds(self, bound: Mapping[str, str]) -> bool:
-        return _contents(bound) == self.bound
+        """Whether a call that it covers is still bound to what this was given for."""
+        return _kept(self.tool, self.pattern, bound) == self.bound
 
     def covers(self, action: Action, now: float) -> bool:
         if now >= self.until or action.tool.name != self.tool or action.session.agent != self.agent:
@@ -96,8 +98,17 @@ class Grant:
 _FIELDS = ("id", "tool", "pattern", "fixed", "agent", "principal", "until", "by", "given_at", "bound")
 
 
-def _contents(bound: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in bound.items() if name == "files" or name.startswith(("file:", "folder:"))}
+def _kept(tool: str, pattern: str, bound: Mapping[str, str]) -> dict[str, str]:
+    """What a grant holds fast of what a single yes is bound to; the folder it runs in is one of its fixed arguments."""
+    if tool not in _COMMANDS:
+        return {}
+    # An open pattern is for whatever the files are, and says so; what is stated word by word is for those that are there.
+    is_open = pattern.endswith("*") and not pattern.startswith(EXACT)
+    return {name: value for name, value in bound.items() if name in ("env", "fence") or (not is_open and _is_content(name))}
+
+
+def _is_content(name: str) -> bool:
+    return name == "files" or name.startswith(("file:", "folder:"))
 
 
 def offers_for(tool: str, arguments: Mapping[str, object]) -> tuple[str, ...]:
@@ -110,6 +121,12 @@ def offers_for(tool: str, arguments: Mapping[str, object]) -> tuple[str, ...]:
         return command_offers(value) or (EXACTLY,)
     folder = value.rpartition("/")[0] if tool in _WRITES else ""
     return (_literal(value), *((f"{_literal(folder)}/*",) if folder else ()))
+
+
+def stated(tool: str, pattern: str) -> str:
+    """A pattern as people read it before they say yes: never narrower than it is."""
+    is_wider = tool in _COMMANDS and pattern != EXACTLY and runs_what_it_finds(pattern)
+    return f"{pattern} (and any code that files there make it run)" if is_wider else pattern
 
 
 def grant_for(
@@ -133,8 +150,7 @@ def grant_for(
         until=until,
         by=by,
         given_at=now,
-        # An open pattern runs no file of the workspace; what is stated word by word may.
-        bound=_contents(bound) if tool in _COMMANDS and (pattern.startswith(EXACT) or not pattern.endswith("*")) else {},
+        bound=_kept(tool, pattern, bound),
     )
     if not made.covers(action, now):
         raise BadInput(f"the pattern {pattern!r} does not cover this call", hint="Choose one of the patterns that are offered.")

@@ -7,6 +7,7 @@ command is the sandbox.
 
 import re
 
+from ostiary.contracts.programs import PLAIN
 from ostiary.core.policy.shell_reading import INTERPRETERS, SHELLS, WRAPPERS, program_name
 
 MAX_SIMPLE = 500
@@ -42,7 +43,7 @@ _RISKY = (
     *("gpg-sign", "edit", "fixup", "interactive", "manifest-path", "prefix", "userconfig", "globalconfig", "script-shell"),
     *("target-dir", "work-tree", "git-dir", "hostname-bin", "pager"),
 )
-_RISKY_SHORT = {"git": "cCOSe", "sort": "oT", "npm": "C", "cargo": "CZ"}
+_RISKY_SHORT = {"git": "cCOSe", "sort": "oT", "shuf": "o", "tree": "o", "npm": "C", "cargo": "CZ"}
 _SUBCOMMAND = re.compile(r"[a-z][a-z-]{1,30}")
 
 
@@ -135,6 +136,15 @@ def matches(pattern: str, command: str) -> bool:
     if prefix is None or not _may_be_open(prefix):
         return False
     return argv[: len(prefix)] == prefix and _is_harmless(argv, prefix)
+
+
+def runs_what_it_finds(pattern: str) -> bool:
+    """Whether an open pattern covers more than its words say: the code that files around the program make it run, such as a
+    test of the workspace or a program that the settings of git name."""
+    if pattern.startswith(EXACT) or not pattern.endswith(_ANY):
+        return False
+    argv = simple_argv(pattern[: -len(_ANY)].rstrip(" "))
+    return argv is None or program_name(argv[0]) not in PLAIN
 
 
 def _may_be_open(prefix: tuple[str, ...]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import BadInput
 from ostiary.core.approvals.desk import Approvals
+from ostiary.core.approvals.grants import stated
 from ostiary.core.approvals.wording import described, visible
 from ostiary.core.routing.commands import Command, CommandCall, CommandReply
 from ostiary.core.routing.scopes import place_of
@@ -42,7 +43,7 @@ def add_approval_commands(add: Callable[[Command], None], approvals: Approvals, 
             if not is_group or each.session == call.session
         ]
         lines += [
-            f"grant {each.id}: {each.tool}: {visible(each.pattern)} ({round((each.until - now) / 60)} min left)"
+            f"grant {each.id}: {each.tool}: {visible(stated(each.tool, each.pattern))} ({round((each.until - now) / 60)} min left)"
             for each in approvals.grants
             if not is_group
         ]

@@ -9,7 +9,7 @@ import msgspec
 from ostiary.contracts.errors import BadInput, OstiaryError
 from ostiary.contracts.identity import OWNER, Principal
 from ostiary.core.approvals.desk import Approvals, PendingApproval
-from ostiary.core.approvals.grants import Grant
+from ostiary.core.approvals.grants import Grant, stated
 from ostiary.core.approvals.wording import bound_lines, described, visible
 from ostiary.gateway.methods.services import Call, Services
 from ostiary.gateway.protocol.approvals import (
@@ -102,7 +102,7 @@ def shown(pending: PendingApproval) -> Approval:
         bound=bound,
         layers=list(asked.layers),
         reason=visible(asked.reason),
-        offers=[Offer(pattern=each, text=visible(each)) for each in asked.offers],
+        offers=[Offer(pattern=each, text=visible(stated(asked.name, each))) for each in asked.offers],
         group=_group(pending),
         asked_at=pending.asked_at,
         deadline=asked.deadline,
@@ -139,7 +139,10 @@ async def _answer_covered(desk: Approvals, given: str, by: Principal, now: float
     grant = next((each for each in desk.grants if each.id == given), None)
     covered = []
     for other in desk.pending:
-        if grant is None or other.action is None or not other.asked.offers or not grant.covers(other.action, now):
+        if grant is None or other.action is None or not other.asked.offers:
+            continue
+        # One that names files which were others when it was asked is about something that nobody has allowed.
+        if not grant.covers(other.action, now) or not grant.holds(other.asked.bound):
             continue
         try:
             await desk.answer(other.id, True, by=by, note=f"covered by {grant.id}")
@@ -159,7 +162,7 @@ def _row(grant: Grant) -> GrantRow:
     return GrantRow(
         id=grant.id,
         tool=grant.tool,
-        pattern=visible(grant.pattern),
+        pattern=visible(stated(grant.tool, grant.pattern)),
         fixed={visible(name): visible(value) for name, value in grant.fixed.items()},
         agent=grant.agent,
         who=grant.principal,

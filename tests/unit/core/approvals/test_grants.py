@@ -11,7 +11,7 @@ from ostiary.contracts.messages import UserId
 from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.policy import Action
 from ostiary.contracts.tool import Effect, ToolSpec
-from ostiary.core.approvals.grants import EXACTLY, Grant, grant_for, offers_for
+from ostiary.core.approvals.grants import EXACTLY, Grant, grant_for, offers_for, stated
 from ostiary.core.approvals.wording import digest_of
 
 OWNER = Principal(user=UserId(channel="memory", stable_id="owner"), role="owner")
@@ -136,3 +136,28 @@ def test_an_open_pattern_is_bound_to_no_file() -> None:
     asked = action("exec", command="git status")
     bound = {"folder:.": "1", "files": "a"}
     assert grant_for(asked, "git status *", id="g", until=9.0, by="memory:owner", now=0.0, bound=bound).bound == {}
+
+
+@pytest.mark.parametrize("pattern", ["git status*", "git status", "=git status"])
+def test_a_grant_ends_when_the_fence_is_another(pattern: str) -> None:
+    bound = {"fence": "bubblewrap", "env": "none", "files": "a"}
+    grant = grant_for(action("exec", command="git status"), pattern, id="g", until=9.0, by="memory:owner", now=0.0, bound=bound)
+    assert [grant.holds({**bound, **change}) for change in ({}, {"fence": "host"}, {"env": "more"})] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("tool", "pattern", "is_wider"),
+    [
+        ("exec", "ls*", False),
+        ("exec", "git status*", True),
+        ("vault_exec", "npm test*", True),
+        ("exec", "pytest*", True),
+        ("exec", "pytest -q", False),
+        ("exec", "=pytest *", False),
+        ("exec", EXACTLY, False),
+        ("write", "notes/*", False),
+    ],
+)
+def test_a_pattern_says_that_it_runs_what_the_files_make_it_run(tool: str, pattern: str, is_wider: bool) -> None:
+    wider = " (and any code that files there make it run)"
+    assert stated(tool, pattern) == (pattern + wider if is_wider else pattern)

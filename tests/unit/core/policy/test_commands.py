@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostiary.core.policy.commands import MAX_SIMPLE, is_simple, matches, offers, simple_argv
+from ostiary.core.policy.commands import MAX_SIMPLE, is_simple, matches, offers, runs_what_it_finds, simple_argv
 
 NOT_SIMPLE = [
     "",
@@ -195,3 +195,26 @@ def test_every_offer_covers_the_command_it_was_made_for(command: str) -> None:
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_a_pattern_of_words_never_covers_what_is_not_simple(pattern: str, command: str) -> None:
     assert pattern.startswith("=") or not matches(pattern, command) or is_simple(command)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "runs"),
+    [
+        ("ls*", False),
+        ("rg -n*", False),
+        ("git status*", True),
+        ("cargo test *", True),
+        ("what-is-this*", True),
+        ("./ls*", False),
+        ("$x*", True),
+        ("git status", False),
+        ("=git *", False),
+    ],
+)
+def test_an_open_pattern_of_a_program_that_may_run_what_it_finds_is_known_as_one(pattern: str, runs: bool) -> None:
+    assert runs_what_it_finds(pattern) is runs
+
+
+@pytest.mark.parametrize("command", ["shuf -o x", "tree -o x", "sort -o x", "shuf --output=x"])
+def test_an_open_pattern_of_a_plain_program_lets_it_write_no_file(command: str) -> None:
+    assert not matches(f"{command.split()[0]}*", command)

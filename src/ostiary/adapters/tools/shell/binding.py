@@ -7,15 +7,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ostiary.adapters.tools.files import File
+from ostiary.contracts.programs import PLAIN
 
 _SPLIT = re.compile(r"[\s;|&<>()'\"`$={},:\\]+")
 _MOST_NAMED = 64
-# Programs that run whatever code lies around them: everything in the folder counts as named.
-_RUN_FILES = re.compile(
-    r"(python|pypy|perl|ruby|node|nodejs|deno|bun|php|lua|java|go|cargo|rustc|gcc|g\+\+|cc|clang|make|gmake|cmake|ninja|just|rake"
-    r"|npm|npx|yarn|pnpm|pip|pip3|uv|uvx|poetry|tox|nox|pytest|jest|vitest|mvn|gradle|gradlew|ant|bazel|tsx|tsc|sh|bash|dash|zsh"
-    r"|source|eval|exec|git|awk|sed|vim|find|xargs|parallel|env|busybox)[0-9.]*"
-)
+# Where a command may begin; inside of quotes, too, which is only stricter.
+_BEGINNINGS = re.compile(r"[;|&(){}`\n]")
 
 
 def digest_of(value: object) -> str:
@@ -33,10 +30,15 @@ def named(command: str, cwd: str, files: Sequence[File], *, mount: str) -> Mappi
                 found[f"file:{path}"] = by_path[path]
             elif word not in (".", "..") and any(other.startswith(f"{path}/") for other in by_path):
                 found[f"folder:{path}"] = _folder(path, by_path)
-    runs_files = any(_RUN_FILES.fullmatch(posixpath.basename(word)) for word in words)
-    if runs_files or len(found) > _MOST_NAMED or "." in words or "*" in command or "?" in command:
+    if _runs_what_it_finds(command) or len(found) > _MOST_NAMED or "." in words or "*" in command or "?" in command:
         found[f"folder:{cwd or '.'}"] = _folder(cwd, by_path)
     return dict(sorted(found.items())[:_MOST_NAMED]) | {"files": digest_of(sorted(found.items()))}
+
+
+def _runs_what_it_finds(command: str) -> bool:
+    """Whether a program among them may run code that lies around it: then everything in the folder counts as named."""
+    firsts = (part.split(None, 1)[0] for part in _BEGINNINGS.split(command) if part.strip())
+    return not all(first in PLAIN for first in firsts)
 
 
 def _paths(word: str, cwd: str, mount: str) -> Iterable[str]:

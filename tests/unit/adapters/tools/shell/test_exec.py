@@ -226,6 +226,10 @@ def scripts() -> MemoryDocuments:
         ("env A=B python3 run.py", "run.py"),
         ("ls src", "src/deep/z.txt"),
         ("cat *", "notes.md"),
+        ("rspec", "lib/x.py"),
+        ("ls && some-runner", "lib/x.py"),
+        ("A=b ls", "lib/x.py"),
+        ("git status", "lib/x.py"),
     ],
 )
 async def test_an_approval_ends_when_a_file_it_names_changes(tmp_path: Path, command: str, changed: str) -> None:
