@@ -59,7 +59,7 @@ _DEAD = _Node(frozenset(), "")
 class Automaton:
     """A compiled pattern: `search` tells whether it occurs in a text, `fullmatch` whether it is all of it.
 
-    Both raise BadPattern once the pattern has cost more than MAX_WORK in all: a few patterns need a new set of states for
+    They raise BadPattern once the pattern has cost more than MAX_WORK in all: a few patterns need a new set of states for
     almost every character, which is linear too, but slow.
     """
 
@@ -72,25 +72,29 @@ class Automaton:
         self._work = 0
 
     def search(self, text: str) -> bool:
+        return self.reach(text) >= 0
+
+    def reach(self, text: str) -> int:
+        """Where the first occurrence ends, -1 if there is none."""
         return self._run(text, floating=True)
 
     def fullmatch(self, text: str) -> bool:
-        return self._run(text, floating=False)
+        return self._run(text, floating=False) >= 0
 
-    def _run(self, text: str, *, floating: bool) -> bool:
+    def _run(self, text: str, *, floating: bool) -> int:
         node = self._node(self._start, "", floating=floating)
-        for character in text:
+        for place, character in enumerate(text):
             after = node.moves.get(character)
             if after is None:
                 after = self._move(node, character, floating=floating)
             if after is _FOUND:
-                return True
+                return place
             if after is _DEAD:
-                return False
+                return -1
             node = after
         if node.accepts_at_end is None:
             node.accepts_at_end = _reaches_end(self._closure(node.states, node.before, ""))
-        return node.accepts_at_end
+        return len(text) if node.accepts_at_end else -1
 
     def _node(self, states: frozenset[_State], before: str, *, floating: bool) -> _Node:
         return self._nodes.setdefault((states, before, floating), _Node(states, before))
@@ -161,11 +165,11 @@ def compile_regex(pattern: str, *, ignore_case: bool = False) -> Automaton:
 
 
 def compile_glob(pattern: str) -> Automaton:
-    """Paths: `*` and `?` stay within a folder, `**` crosses folders. Use `fullmatch`. Raises BadPattern."""
+    """Paths: `*` and `?` stay within a folder, `**` crosses folders, `{a,b}` is either. Use `fullmatch`. Raises BadPattern."""
     if len(pattern) > MAX_PATTERN:
         raise BadPattern(f"the pattern is {len(pattern)} characters long, at most {MAX_PATTERN} are allowed")
     parts: list[str] = []
-    place = 0
+    place = closing = 0
     while place < len(pattern):
         if pattern.startswith("**/", place):
             parts.append("(?:.*/)?")
@@ -181,7 +185,16 @@ def compile_glob(pattern: str) -> Automaton:
             parts.append("[" + pattern[place + 1 : end].replace("\\", "\\\\").replace("!", "^", 1) + "]")
             place = end + 1
             continue
-        parts.append({"*": "[^/]*", "?": "[^/]"}.get(character) or re.escape(character))
+        brace = pattern.find("}", place) if character == "{" and place >= closing else -1
+        if brace > 0 and "," in pattern[place:brace]:
+            closing = brace
+            parts.append("(?:")
+        elif place < closing and character == ",":
+            parts.append("|")
+        elif place == closing and character == "}":
+            parts.append(")")
+        else:
+            parts.append({"*": "[^/]*", "?": "[^/]"}.get(character) or re.escape(character))
         place += 1
     return _Parser("".join(parts), ignore_case=False).parse()
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from ostiary.adapters.tools import fields
-from ostiary.adapters.tools.files import Files, clean_path, cut, decode
+from ostiary.adapters.tools.files import MAX_WRITTEN, Files, clean_path, decode
+from ostiary.adapters.tools.places import told_nearest
 from ostiary.adapters.tools.write import encode, written
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import ToolError
@@ -11,7 +12,6 @@ from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.tool import Effect, ToolContext, ToolResult, ToolSpec
 
 _MOST_PLACES = 8
-_MAX_COMPARED = 5_000
 
 SPEC = ToolSpec(
     schema=ToolSchema(
@@ -50,7 +50,8 @@ class Edit:
         target = await self._files.target(path, context)
         if target.content is None:
             raise ToolError(f"There is no file {path[:200]}. Use write to make it.")
-        changed = replaced(decode(target.content, path), old, new, path, every=fields.flag(arguments, "all"))
+        text = decode(target.content, path)
+        changed = replaced(text, old, new, path, every=fields.flag(arguments, "all"))
         label = context.label if target.label is None else context.label.join(target.label)
         return written(target, encode(changed, path), context, label=label, at=self._clock.now(), verb="Changed")
 
@@ -61,16 +62,31 @@ def replaced(text: str, old: str, new: str, path: str, *, every: bool) -> str:
         raise ToolError("old is empty; use write for a whole file.")
     if old == new:
         raise ToolError("old and new are the same.")
-    if old not in text and "\r\n" in text and "\r" not in old:
-        old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
+    old, new = _with_ends_of(text, old, new)
     places = _places(text, old)
     if not places:
-        raise ToolError(_not_found(text, old, path))
+        hint = told_nearest(text.split("\n"), old.strip("\r\n").split("\n"), path)
+        raise ToolError(f"old is not in {path}. {hint or 'Read the file again.'}")
     if len(places) > 1 and not every:
         shown = ", ".join(str(text.count("\n", 0, place) + 1) for place in places[:_MOST_PLACES])
         more = " and more" if len(places) > _MOST_PLACES else ""
         raise ToolError(f"old occurs several times in {path}, at lines {shown}{more}. Give more of it, or set all.")
+    # Counted before it is made: a short text can stand for more than there is memory.
+    size = len(text) + text.count(old) * (len(new) - len(old))
+    if size > MAX_WRITTEN:
+        raise ToolError(f"{path} would have {size:,} characters, too much for one file; at most {MAX_WRITTEN:,}.")
     return text.replace(old, new)
+
+
+def _with_ends_of(text: str, old: str, new: str) -> tuple[str, str]:
+    """Both with the file's own line ends, unless they bring theirs."""
+    if "\r\n" not in text or "\r" in old or "\r" in new:
+        return old, new
+    windows = old.replace("\n", "\r\n")
+    is_windows = 2 * text.count("\r\n") > text.count("\n")
+    if windows in text and (is_windows or windows != old):
+        return windows, new.replace("\n", "\r\n")
+    return old, new
 
 
 def _places(text: str, old: str) -> list[int]:
@@ -81,22 +97,3 @@ def _places(text: str, old: str) -> list[int]:
         places.append(place)
         place = text.find(old, place + 1)
     return places
-
-
-def _not_found(text: str, old: str, path: str) -> str:
-    lines = text.split("\n")
-    wanted = [line.strip() for line in old.strip("\r\n").split("\n")]
-    stripped = [line.strip() for line in lines[:_MAX_COMPARED]]
-    for number in range(len(stripped) - len(wanted) + 1):
-        if stripped[number : number + len(wanted)] == wanted and any(wanted):
-            shown = "\n".join(lines[number : number + min(len(wanted), 5)])
-            return f"old is not in {path} as written; blanks differ at line {number + 1}, which reads:\n{cut(shown, 600)}"
-    # Loaded only when there is something to help with.
-    from difflib import get_close_matches
-
-    first = next((line for line in wanted if line), "")
-    close = get_close_matches(first[:200], [line[:200] for line in stripped], n=1, cutoff=0.6)
-    if close:
-        number = next(place for place, line in enumerate(stripped) if line[:200] == close[0])
-        return f"old is not in {path}. The nearest is line {number + 1}:\n{cut(lines[number], 400)}\nRead the file again."
-    return f"old is not in {path}. Read the file again."

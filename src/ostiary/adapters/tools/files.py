@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Awaitable, Callable
 
+from ostiary.adapters.tools.pictures import media_type_of
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import ToolError
 from ostiary.contracts.identity import SessionKey
@@ -20,6 +21,7 @@ _MAX_NAME = 255
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 # They make a name read otherwise than it is written.
 _DISGUISE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
 _GLOB = re.compile(r"([*?\[])")
 _MEMORY = "memory.md"
 _UNKNOWN = Label(trust=Trust.UNTRUSTED, private=True)
@@ -177,12 +179,14 @@ def label_of(*versions: DocumentVersion) -> Label:
 
 def decode(content: bytes, path: str) -> str:
     """Raises ToolError for what is not text."""
-    if b"\x00" in content[:4096]:
-        raise ToolError(f"{path} is not text ({len(content):,} bytes).")
+    if media_type_of(content):
+        raise ToolError(f"{path} is a picture ({len(content):,} bytes); image looks at it.")
+    if b"\x00" in content[:4096] and not content.startswith(_WIDE):
+        raise ToolError(f"{path} is not text ({len(content):,} bytes); exec can examine it.")
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise ToolError(f"{path} is not UTF-8 text ({len(content):,} bytes).") from None
+        raise ToolError(f"{path} is not UTF-8 text ({len(content):,} bytes); exec can convert it (iconv).") from None
 
 
 def lines_of(text: str) -> list[str]:

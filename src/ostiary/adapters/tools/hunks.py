@@ -8,6 +8,7 @@ from ostiary.contracts.errors import ToolError
 from ostiary.contracts.records import dataclass
 
 MAX_FILES = 100
+MAX_HUNKS = 1_000
 
 Line = tuple[Literal[" ", "-", "+"], str]
 _FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
@@ -56,6 +57,9 @@ def parse(text: str) -> tuple[FilePatch, ...]:
         raise ToolError("The patch holds no change. Begin with *** Begin Patch, or with --- and +++ lines.")
     if len(patches) > MAX_FILES:
         raise ToolError(f"The patch changes {len(patches)} files; at most {MAX_FILES} are possible at once.")
+    hunks = sum(len(patch.hunks) for patch in patches)
+    if hunks > MAX_HUNKS:
+        raise ToolError(f"The patch holds {hunks:,} changes; at most {MAX_HUNKS:,} are possible at once.")
     return tuple(patches)
 
 
@@ -119,6 +123,9 @@ class _Reader:
             under = "" if numbers else line[2:].removesuffix("@@").strip()
             self._place += 1
         lines, ends = self._body()
+        while lines and lines[-1] == (" ", "") and self._lines[self._place - 1] == "":
+            # An empty line between two parts of the patch belongs to neither.
+            lines = lines[:-1]
         at_end = (self._peek() or "").rstrip() == "*** End of File"
         self._place += at_end
         if not lines:

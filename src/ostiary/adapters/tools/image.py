@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from ostiary.adapters.tools import fields
 from ostiary.adapters.tools.files import RESULT_BYTES, Files, clean_path, cut, label_of
+from ostiary.adapters.tools.pictures import media_type_of
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import BadInput, EgressRefused, ModelError, ToolError
 from ostiary.contracts.model import ToolSchema
@@ -91,19 +92,6 @@ class LookAt:
         except EgressRefused as error:
             raise ToolError(f"Refused: {str(error).rstrip('.')}. {error.hint}".rstrip()) from None
         return content, Label(trust=Trust.UNTRUSTED, sources=(f"web:{host}",)), url[:200]
-
-
-def media_type_of(content: bytes) -> str:
-    """By its first bytes, whatever it is called; empty if it is no picture that models take."""
-    if content.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if content.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if content.startswith((b"GIF87a", b"GIF89a")):
-        return "image/gif"
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    return ""
 
 
 def _web_address(url: str) -> str:

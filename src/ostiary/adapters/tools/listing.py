@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from ostiary.adapters.tools import fields
 from ostiary.adapters.tools.automaton import BadPattern, compile_glob
 from ostiary.adapters.tools.files import RESULT_BYTES, File, Files, clean_path, fitting, label_of
+from ostiary.adapters.tools.ignoring import GIT
 from ostiary.contracts.errors import ToolError
 from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.tool import Effect, ToolContext, ToolResult, ToolSpec
@@ -28,7 +29,7 @@ LS = ToolSpec(
 FIND = ToolSpec(
     schema=ToolSchema(
         name="find",
-        description="Find workspace files by glob. Without / it matches names in every folder; ** crosses folders.",
+        description="Find workspace files by glob; without / it matches names in every folder.",
         parameters={
             "type": "object",
             "properties": {"glob": {"type": "string"}},
@@ -76,8 +77,11 @@ class Find:
         fields.only(arguments, "glob")
         glob = fields.text(arguments, "glob")
         matches = fitting_paths(glob)
+        # What git keeps for itself is listed only to whoever asks for it.
+        shows_git = GIT in glob.split("/")
         try:
-            hits = [file for file in await self._files.all(context) if matches(file.path)]
+            found = [file for file in await self._files.all(context) if matches(file.path)]
+            hits = [file for file in found if shows_git or GIT not in file.path.split("/")]
         except BadPattern as error:
             raise ToolError(f"Bad glob: {error}.") from None
         return _shown([file.path for file in hits], hits, "files", "use a narrower glob", self._max_bytes)

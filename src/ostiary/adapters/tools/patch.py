@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 
+import anyio.to_thread
+
 from ostiary.adapters.tools import fields
 from ostiary.adapters.tools.diffs import counts, unified
 from ostiary.adapters.tools.files import MAX_WRITTEN, WORKSPACE, Files, Target, clean_path, decode
 from ostiary.adapters.tools.hunks import FilePatch, Hunk, parse
+from ostiary.adapters.tools.places import BOM, Places, exactly, told_nearest
 from ostiary.adapters.tools.write import encode, put
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import ToolError
@@ -14,6 +17,8 @@ from ostiary.contracts.store import Put, Tombstone
 from ostiary.contracts.tool import Effect, ToolContext, ToolResult, ToolSpec
 
 _MAX_DETAILS = 24_000
+_LARGE = 200_000
+_LIKENESSES = (exactly, str.rstrip, str.strip)
 
 SPEC = ToolSpec(
     schema=ToolSchema(
@@ -79,11 +84,11 @@ class _Work:
             self._after[path] = encode(added.removesuffix("\n") if ends else added, path)
             return
         if content is None:
-            raise ToolError(f"There is no file {path[:200]}.")
+            raise ToolError(f"There is no file {path[:200]}; a new one begins with *** Add File.")
         if patch.kind == "delete":
             self._after[path] = None
             return
-        changed = encode(patched(decode(content, path), patch.hunks, path), path) if patch.hunks else content
+        changed = await self._changed(content, patch, path) if patch.hunks else content
         if patch.moved_to:
             moved, there = await self._content(patch.moved_to)
             if there is not None and moved != path:
@@ -91,6 +96,13 @@ class _Work:
             self._after[path] = None
             path = moved
         self._after[path] = changed
+
+    async def _changed(self, content: bytes, patch: FilePatch, path: str) -> bytes:
+        text = decode(content, path)
+        if len(text) + sum(len(line) for hunk in patch.hunks for _, line in hunk.lines) < _LARGE:
+            return encode(patched(text, patch.hunks, path), path)
+        # Long enough to be noticed by everybody else.
+        return encode(await anyio.to_thread.run_sync(patched, text, patch.hunks, path), path)
 
     def result(self, at: float) -> ToolResult:
         there = [path for path, after in self._after.items() if after is not None]
@@ -114,7 +126,7 @@ class _Work:
             added, gone = counts(target.content, after)
             verb = "Deleted" if after is None else "Added" if target.content is None else "Changed"
             lines.append(f"{verb} {path} (+{added} -{gone} lines).")
-            diff = unified(target.content, after, path, limit=max(200, room))
+            diff = unified(target.content, after, path, limit=room) if room > 0 else ""
             room -= len(diff)
             changes.append({"path": path, "change": verb.lower(), "version": target.version + 1, "diff": diff})
         if not writes:
@@ -134,15 +146,20 @@ class _Work:
 
 def patched(text: str, hunks: tuple[Hunk, ...], path: str) -> str:
     """The text with every hunk applied in order. Raises ToolError naming the one that does not fit, or fits twice."""
-    lines = text.split("\n")
+    bom = BOM if text.startswith(BOM) else ""
+    lines = text.removeprefix(BOM).split("\n")
     has_last_break = lines[-1] == "" and len(lines) > 1
     if lines[-1] == "":
         lines.pop()
     end = "\r" if lines and lines[0].endswith("\r") else ""
+    if not has_last_break and lines:
+        # It gets its whole line end while others may come to stand behind it.
+        lines[-1] += end
+    old = _Old(lines, path)
     done: list[str] = []
     place = 0
     for number, hunk in enumerate(hunks, 1):
-        found = _find(lines, hunk, place, f"Change {number} of {path}")
+        found = old.find(hunk, place, f"Change {number} of {path}")
         done += lines[place:found]
         place = found
         for sign, added in hunk.lines:
@@ -157,38 +174,58 @@ def patched(text: str, hunks: tuple[Hunk, ...], path: str) -> str:
         elif not lines:
             has_last_break = True
     done += lines[place:]
-    return "\n".join(done) + ("\n" if has_last_break and done else "")
+    if has_last_break or not done:
+        return bom + "".join(f"{line}\n" for line in done)
+    return bom + "\n".join(done).removesuffix(end)
 
 
-def _find(lines: list[str], hunk: Hunk, start: int, name: str) -> int:
-    """Where the hunk's old lines stand, not before `start`."""
-    if hunk.under:
-        start = _under(lines, hunk.under, start, name)
-    old = hunk.old
-    if not old:
+class _Old:
+    """The lines of a file as they were, and where hunks belong in them."""
+
+    def __init__(self, lines: list[str], path: str) -> None:
+        self._lines = [line.removesuffix("\r") for line in lines]
+        self._path = path
+        self._places: dict[int, Places] = {}
+
+    def find(self, hunk: Hunk, start: int, name: str) -> int:
+        """Where the hunk's old lines stand, not before `start`."""
+        lines, wanted = self._lines, hunk.old
+        if hunk.under:
+            start = _under(lines, hunk.under, start, name)
+        if not wanted:
+            if hunk.near is not None:
+                return min(max(start, hunk.near), len(lines))
+            return start if hunk.under else len(lines)
+        for likeness in range(len(_LIKENESSES)):
+            found = self._found(likeness, hunk, wanted, start, name)
+            if found is not None:
+                return found
+        raise ToolError(f"{name} does not fit. {self._why(wanted, start)}")
+
+    def _found(self, likeness: int, hunk: Hunk, wanted: list[str], start: int, name: str) -> int | None:
+        places = self._like(likeness)
+        last = len(self._lines) - len(wanted)
+        if hunk.at_end and last >= start and places.find(wanted, last):
+            return last
         if hunk.near is not None:
-            return min(max(start, hunk.near), len(lines))
-        return start if hunk.under else len(lines)
-    for same in (_exactly, str.rstrip, str.strip):
-        wanted = [same(line) for line in old]
-        have = [same(line.removesuffix("\r")) for line in lines]
-        places = [place for place in range(start, len(have) - len(old) + 1) if have[place : place + len(old)] == wanted]
-        if hunk.at_end:
-            places = [place for place in places if place + len(old) == len(lines)] or places
-        if not places:
-            continue
-        if hunk.near is not None:
-            near = hunk.near
-            return min(places, key=lambda place: abs(place - near))
-        if len(places) > 1 and not hunk.under and not hunk.at_end:
-            shown = ", ".join(str(place + 1) for place in places[:8])
+            return places.nearest(wanted, start, hunk.near)
+        found = places.find(wanted, start)
+        if len(found) > 1 and not hunk.under and not hunk.at_end:
+            shown = ", ".join(str(place + 1) for place in found[:8])
             raise ToolError(f"{name} fits at several places (lines {shown}). Give more lines around it.")
-        return places[-1] if hunk.at_end else places[0]
-    raise ToolError(f"{name} does not fit: these lines are not in the file (after line {start}):\n" + "\n".join(old[:6])[:600])
+        return (found[-1] if hunk.at_end else found[0]) if found else None
 
+    def _why(self, wanted: list[str], start: int) -> str:
+        above = self._like(len(_LIKENESSES) - 1).find(wanted, 0)
+        if above:
+            return f"Its lines are at line {above[0] + 1}, above line {start} where the change before it ends: put them in order."
+        hint = told_nearest(self._lines, wanted, self._path)
+        return hint or "These lines are not in the file:\n" + "\n".join(wanted[:6])[:600]
 
-def _exactly(text: str) -> str:
-    return text
+    def _like(self, likeness: int) -> Places:
+        if likeness not in self._places:
+            self._places[likeness] = Places(self._lines, _LIKENESSES[likeness])
+        return self._places[likeness]
 
 
 def _under(lines: list[str], wanted: str, start: int, name: str) -> int:

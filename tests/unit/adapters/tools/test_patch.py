@@ -209,3 +209,59 @@ def test_any_text_is_a_patch_or_a_tool_error(text: str) -> None:
     except ToolError as error:
         got = error
     assert isinstance(got, tuple | ToolError)
+
+
+async def test_a_line_added_at_the_end_of_a_windows_file_ends_as_the_others() -> None:
+    documents = MemoryDocuments().put("_workspace", "w", "one\r\ntwo")
+    assert (await after(documents, envelope("*** Update File: w", " two", "+three"))).text("w") == "one\r\ntwo\r\nthree"
+
+
+async def test_a_byte_order_mark_stays_and_hides_no_line() -> None:
+    documents = MemoryDocuments().put("_workspace", "w", "\ufeffone\ntwo\n")
+    assert (await after(documents, envelope("*** Update File: w", "-one", "+1", " two"))).text("w") == "\ufeff1\ntwo\n"
+
+
+async def test_an_empty_line_between_the_parts_of_a_patch_belongs_to_neither() -> None:
+    changed = await after(house(), envelope("*** Update File: b.txt", "-two", "+2", "", "*** Add File: n", "+x", ""))
+    assert (changed.text("b.txt"), changed.text("n")) == ("one\n2\nthree\n", "x\n\n")
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ((" three", "-four", "+4"), r"nearest is line 3 of b\.txt, but the file ends after line 3"),
+        ((" one", "-zwei", "+2"), r"they part at line 2, which reads:\ntwo\nthree\nwhere you have:\nzwei"),
+        (("@@", "-three", "+3", "@@", "-one", "+1"), r"Change 2 of b\.txt does not fit\. Its lines are at line 1, above line 3"),
+    ],
+)
+async def test_a_change_that_does_not_fit_is_shown_where_it_nearly_does(lines: tuple[str, ...], said: str) -> None:
+    with pytest.raises(ToolError, match=said):
+        await apply(house(), envelope("*** Update File: b.txt", *lines))
+
+
+async def test_lines_that_are_all_alike_take_no_longer_than_others() -> None:
+    documents = MemoryDocuments().put("_workspace", "w", "x\ny\n" * 200_000)
+    with pytest.raises(ToolError, match="several places"):
+        await apply(documents, envelope("*** Update File: w", *[" x", " y"] * 100_000, "+z"))
+    with pytest.raises(ToolError, match="does not fit"):
+        await apply(documents, envelope("*** Update File: w", *[" x", " y"] * 100_000, " y", "+z"))
+
+
+async def test_many_changes_of_a_long_file_are_found_without_reading_it_for_each() -> None:
+    documents = MemoryDocuments().put("_workspace", "w", "".join(f"line {number}\n" for number in range(100_000)))
+    hunks = [line for number in range(0, 100_000, 100) for line in ("@@", f"-line {number}", "+x")]
+    assert ((await after(documents, envelope("*** Update File: w", *hunks))).text("w") or "").count("x\n") == 1000
+
+
+async def test_a_patch_of_too_many_changes_is_refused() -> None:
+    with pytest.raises(ToolError, match="at most 1,000"):
+        await apply(house(), envelope("*** Update File: b.txt", *("@@", "+x") * 1001))
+
+
+async def test_no_difference_is_worked_out_that_nobody_will_see() -> None:
+    documents = MemoryDocuments()
+    for number in range(8):
+        documents.put("_workspace", f"f{number}", "".join(f"{line}\n" for line in range(900)))
+    changes = (await apply(documents, envelope(*(f"*** Delete File: f{number}" for number in range(8))))).details["changes"]
+    assert isinstance(changes, list)
+    assert [bool(change["diff"]) for change in changes] == [True] * 6 + [False] * 2

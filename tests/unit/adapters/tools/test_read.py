@@ -50,7 +50,7 @@ async def test_reading_on_as_told_gives_the_whole_file_without_gap_or_overlap() 
 
 async def test_a_line_too_long_for_any_result_is_cut_and_said_to_be() -> None:
     result = await read(notes("é" * 9000 + "\nnext"), path="notes/plan.md")
-    assert "[line 1 of 2, cut after 4,016 of its 9,000 characters; read on with offset=2]" in result.text
+    assert "[line 1 of 2, cut after 4,016 of its 9,000 characters; grep shows parts; read on with offset=2]" in result.text
     assert len(result.text.encode()) <= 8192
 
 
@@ -123,3 +123,17 @@ async def test_what_is_not_text_is_not_shown(content: bytes) -> None:
 async def test_a_line_behind_the_end_is_refused_with_the_length() -> None:
     with pytest.raises(ToolError, match="has 1 lines; there is no line 2"):
         await read(notes("x"), path="notes/plan.md", offset=2)
+
+
+async def test_the_last_lines_are_read_by_counting_from_the_end() -> None:
+    assert (await read(notes("a\nb\nc\n"), path="notes/plan.md", offset=-2)).text == "b\nc\n[lines 2-3 of 3]"
+    assert (await read(notes("a\nb\nc\n"), path="notes/plan.md", offset=-9)).text == "a\nb\nc"
+
+
+async def test_a_byte_order_mark_is_not_shown() -> None:
+    assert (await read(notes("\ufeffa\n"), path="notes/plan.md")).text == "a"
+
+
+async def test_a_long_file_is_read_beside_the_others() -> None:
+    long = await read(notes("x\n" * 3_000_000), path="notes/plan.md", offset=-1)
+    assert long.text == "x\n[lines 3000000-3000000 of 3000000]"

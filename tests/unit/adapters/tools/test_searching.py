@@ -122,7 +122,7 @@ async def test_a_full_result_stops_the_search_and_says_where() -> None:
 
 async def test_a_search_stops_after_its_share_of_characters() -> None:
     files = Files(MemoryDocuments().put("_workspace", "a.md", "x\n" * 1000).put("_workspace", "b.md", "hit"), folder_of)
-    text = (await Grep(files, max_scanned=500).call({"pattern": "hit"}, context())).text
+    text = (await Grep(files, max_scanned=500).call({"pattern": "hi+t"}, context())).text
     assert text == "[stopped after 500 characters, in a.md; narrow it with glob or pattern]"
 
 
@@ -148,3 +148,57 @@ async def test_a_long_matching_line_is_cut() -> None:
     text = (await Grep(files).call({"pattern": "hit"}, context())).text
     assert text.endswith("é…")
     assert len(text.encode()) < 330
+
+
+async def searched(documents: MemoryDocuments, **arguments: object) -> list[str]:
+    return (await Grep(Files(documents, folder_of)).call(arguments, context())).text.split("\n")
+
+
+async def test_of_a_long_line_the_part_that_matches_is_shown() -> None:
+    documents = MemoryDocuments().put("_workspace", "min.js", "a" * 5000 + "needle" + "b" * 5000)
+    [plain] = await searched(documents, pattern="needle")
+    [by_regex] = await searched(documents, pattern="ne+dle")
+    assert "…" + "a" * 194 + "needle" + "b" * 100 + "…" in plain
+    assert "aneedleb" in by_regex
+
+
+async def test_windows_line_ends_and_a_byte_order_mark_do_not_hide_a_match() -> None:
+    documents = MemoryDocuments().put("_workspace", "w", "\ufeffone\r\ntwo\r\n")
+    assert await searched(documents, pattern="^one$|^two$") == ["w:1: one", "w:2: two"]
+
+
+async def test_lines_around_a_match_are_shown_once_and_told_from_matches() -> None:
+    documents = MemoryDocuments().put("_workspace", "w", "a\nb\nhit\nhit\nc\nd\ne\nf\nhit\n")
+    assert await searched(documents, pattern="hit", context=1) == [
+        *("w-2- b", "w:3: hit", "w:4: hit", "w-5- c", "--", "w-8- f", "w:9: hit"),
+    ]
+
+
+async def test_what_git_ignores_is_searched_only_if_it_is_named() -> None:
+    documents = MemoryDocuments().put("_workspace", ".gitignore", "# made\ndist/\n*.log\n!keep.log\n/only-top\n")
+    for path in ("dist/a.js", "src/dist/b.js", "x.log", "keep.log", "only-top", "src/only-top", ".git/config", "src/a.js"):
+        documents.put("_workspace", path, "needle")
+    documents.put("_workspace", "src/.gitignore", "sub/*.tmp").put("_workspace", "src/sub/x.tmp", "needle")
+    found = ["keep.log:1: needle", "src/a.js:1: needle", "src/only-top:1: needle"]
+    assert await searched(documents, pattern="needle") == found
+    assert await searched(documents, pattern="needle", glob="dist") == ["dist/a.js:1: needle"]
+    assert await searched(documents, pattern="nothing") == [
+        "[no match in 5 files; 6 ignored by .gitignore, unless glob names them]"
+    ]
+
+
+async def test_a_large_file_is_searched_after_the_others() -> None:
+    documents = MemoryDocuments().put("_workspace", "a.log", "x\n" * 600_000 + "needle\n").put("_workspace", "b", "needle\n")
+    assert await searched(documents, pattern="ne+dle") == ["b:1: needle", "a.log:600001: needle"]
+
+
+async def test_braces_are_either() -> None:
+    assert await find("*.{md,txt}") == ["AGENTS.md", "notes/deep/idea.txt", "notes/plan.md"]
+    assert await find("{notes,other}/*.md") == ["notes/plan.md"]
+    assert await find("{notes") == ["[nothing]"]
+
+
+async def test_the_insides_of_git_are_found_by_whoever_asks_for_them() -> None:
+    documents = MemoryDocuments().put("_workspace", ".git/config", "x").put("_workspace", "a", "x")
+    both = [(await Find(Files(documents, folder_of)).call({"glob": glob}, context())).text for glob in ("**", ".git/**")]
+    assert both == ["a", ".git/config"]

@@ -169,12 +169,12 @@ async def test_overlapping_places_are_several() -> None:
 
 
 async def test_an_edit_that_differs_in_blanks_is_shown_the_line() -> None:
-    with pytest.raises(ToolError, match=r"blanks differ at line 2, which reads:\n\tif x:\n\t\treturn"):
+    with pytest.raises(ToolError, match=r"in blanks alone, from line 2 of a\.md on, which reads:\n\tif x:\n\t\treturn"):
         await edit(holding("def f():\n\tif x:\n\t\treturn\n"), "    if x:\n        return", "pass")
 
 
 async def test_an_edit_of_text_that_is_not_there_is_shown_the_nearest_line() -> None:
-    with pytest.raises(ToolError, match="The nearest is line 2:\ncolour = blue"):
+    with pytest.raises(ToolError, match=r"The nearest is line 2 of a\.md:\ncolour = blue"):
         await edit(holding("size = 1\ncolour = blue\n"), "color = blue", "x")
 
 
@@ -208,3 +208,39 @@ async def test_an_edit_of_what_is_no_text_is_refused(content: bytes) -> None:
 async def test_an_edited_file_keeps_the_label_of_what_is_left_of_it() -> None:
     given = await edit(holding("from the web", WEB), "web", "net")
     assert [write.label.sources for write in given.writes if isinstance(write, Put) and write.label] == [("web",)]
+
+
+async def test_an_edit_that_goes_astray_is_shown_where() -> None:
+    with pytest.raises(
+        ToolError, match=r"line 2 of a\.md; they part at line 3, which reads:\n    return 2\n\nwhere you have:\n    return 1"
+    ):
+        await edit(holding("x = 0\ndef f():\n    return 2\n"), "def f():\n    return 1\n", "pass")
+
+
+async def test_an_edit_beyond_the_end_says_where_the_file_ends() -> None:
+    with pytest.raises(ToolError, match=r"line 2 of a\.md, but the file ends after line 2"):
+        await edit(holding("one more\nlast line"), "last line\nand another", "x")
+
+
+async def test_lines_put_into_a_windows_file_end_as_its_own() -> None:
+    documents = holding("one\r\ntwo\r\n")
+    assert documents.commit((await edit(documents, "one", "1\n1.5")).writes).text("a.md") == "1\r\n1.5\r\ntwo\r\n"
+
+
+async def test_lines_put_into_a_file_with_few_windows_ends_end_plainly() -> None:
+    documents = holding("one\ntwo\nthree\r\nfour\n")
+    assert documents.commit((await edit(documents, "one", "1\n1.5")).writes).text("a.md") == "1\n1.5\ntwo\nthree\r\nfour\n"
+
+
+async def test_an_edit_that_would_fill_the_memory_is_refused_before_it_is_made() -> None:
+    with pytest.raises(ToolError, match="would have 900,000,000,000 characters"):
+        await edit(holding("a" * 900_000), "a", "b" * 1_000_000, all=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"\x89PNG\r\n\x1a\n\x00", "image looks at it"), (b"\x00\x01", "exec can examine it"), ("é".encode("utf-16"), "iconv")],
+)
+async def test_what_is_no_text_is_told_what_to_use_instead(content: bytes, said: str) -> None:
+    with pytest.raises(ToolError, match=said):
+        await edit(holding(content), "x", "y")

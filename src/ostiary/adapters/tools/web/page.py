@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 
 from ostiary.adapters.egress import AgentProfile, EgressFailed, Fetched, FetchLimits
+from ostiary.adapters.tools.pictures import media_type_of
 from ostiary.adapters.tools.web.charset import clean, decode
 from ostiary.adapters.tools.web.reading import Document, Reader
 from ostiary.contracts.content import Image, Label, Trust
@@ -22,12 +23,6 @@ _TEXTS = (
     "application/x-ndjson",
     "application/yaml",
     "application/toml",
-)
-_IMAGES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
 )
 
 
@@ -127,11 +122,8 @@ def kind_of(fetched: Fetched) -> str:
     start = fetched.body[:1024]
     if start.lstrip().startswith(b"%PDF-"):
         return "pdf"
-    for mark, media_type in _IMAGES:
-        if start.startswith(mark):
-            return media_type
-    if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
-        return "image/webp"
+    if picture := media_type_of(start):
+        return picture
     claimed = fetched.headers.get("content-type", "").partition(";")[0].strip().lower()
     looks_html = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html"))
     if claimed in _HTML or (looks_html and claimed in ("", "text/plain", "application/octet-stream")):
