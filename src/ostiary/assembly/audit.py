@@ -139,6 +139,7 @@ class Auditor:
         self._store = store
         self._clock = clock
         self._path = home / HEADS
+        self._began = clock.now()
         self._waiting: deque[Audit] = deque()
         self._lost = 0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -199,6 +200,7 @@ class Auditor:
         """What is wrong with the checkpoints is said before they are gone on with."""
         try:
             head, noted = await self._store.audit().head(), await _noted(self._store)
+            earlier = [entry for entry in await self._store.audit().entries(limit=1) if entry.at < self._began]
             found = await anyio.to_thread.run_sync(read_checkpoints, self._path)
         except OstiaryError as error:
             log.error("the audit log cannot be read: %s", error)
@@ -211,7 +213,7 @@ class Auditor:
             lost = "gone" if found is None else "cut"
             log.error("%s is %s; the store remembers a checkpoint at entry %d", self._path, lost, noted.seq)
             self.note("audit.checkpoints", "house", HEADS, lost, {"entry": noted.seq})
-        elif noted is None and found is None and head.seq:
+        elif noted is None and found is None and earlier:
             # Commands write entries before the first start, too; whoever removed both traces of a checkpoint leaves this one.
             self.note("audit.checkpoints", "house", HEADS, "none", {"entry": head.seq})
         if last > head.seq:
