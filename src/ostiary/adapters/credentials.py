@@ -9,9 +9,10 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -141,11 +142,16 @@ def _new_key(path: Path) -> bytes:
 class CredentialStore:
     """Raises BadInput (a name or value that cannot be), StoreUnavailable (try again), StoreRefused (a person must act)."""
 
-    def __init__(self, path: Path, key: bytes) -> None:
-        if len(key) != KEY_BYTES:
-            raise StoreRefused("the credential store needs a key of 32 bytes")
+    def __init__(self, path: Path, key: bytes | Callable[[], bytes]) -> None:
+        """`key`, or the way to have it, which is gone at the first use of the file."""
         self._path = path
-        self._key = key
+        self._key = key if callable(key) else lambda: key
+        if not callable(key):
+            _check_key(key)
+
+    @cached_property
+    def _pragma(self) -> str:
+        return f"raw:{_check_key(self._key()).hex()}"
 
     def __repr__(self) -> str:
         return f"CredentialStore({str(self._path)!r})"
@@ -253,6 +259,8 @@ class CredentialStore:
     def _open(self) -> "apsw.Connection":
         import apsw
 
+        # Before the file is made: a store without its key would never open again.
+        key = self._pragma
         if not self._path.exists():
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Made here, not by SQLite, so that it is never readable by others, not even for a moment.
@@ -260,7 +268,7 @@ class CredentialStore:
         db = apsw.Connection(str(self._path))
         try:
             db.set_busy_timeout(_BUSY_MS)
-            db.pragma("key", f"raw:{self._key.hex()}")
+            db.pragma("key", key)
             db.pragma("temp_store", "memory")
             db.pragma("secure_delete", "on")
             db.pragma("synchronous", "full")
@@ -282,6 +290,12 @@ def _prepare(db: "apsw.Connection", path: Path, *, write: bool) -> None:
         return
     db.execute(f"CREATE {_TABLE}")
     db.pragma("user_version", _VERSION)
+
+
+def _check_key(key: bytes) -> bytes:
+    if len(key) != KEY_BYTES:
+        raise StoreRefused("the credential store needs a key of 32 bytes")
+    return key
 
 
 def _check(credential: Credential) -> None:

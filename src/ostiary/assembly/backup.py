@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY, FILE, LAST_GOOD, config_path
+from ostiary.assembly.config.paths import CREDENTIALS, FILE, LAST_GOOD, config_path
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import BadInput, OstiaryError
 from ostiary.contracts.records import dataclass
@@ -226,7 +226,7 @@ def _order(home: Path, key: bytes, environ: Mapping[str, str], scratch: Path, is
 def _databases(home: Path, key: bytes) -> "Iterator[Database]":
     """Derived ones are left out: the search index is made again."""
     from ostiary.adapters.backup.making import Database
-    from ostiary.adapters.credentials import key_at
+    from ostiary.assembly.credential_key import credentials_key
     from ostiary.assembly.keys import GATEWAY_DB
 
     found = [*sorted(home.glob("bots/*/store.db")), home / GATEWAY_DB]
@@ -235,7 +235,7 @@ def _databases(home: Path, key: bytes) -> "Iterator[Database]":
             yield Database(name=path.relative_to(home).as_posix(), path=path, key=key)
     credentials = home / CREDENTIALS
     if credentials.exists() and credentials.stat().st_size:
-        yield Database(name=CREDENTIALS, path=credentials, key=key_at(home / CREDENTIALS_KEY))
+        yield Database(name=CREDENTIALS, path=credentials, key=credentials_key(home, key))
 
 
 def _files(home: Path, environ: Mapping[str, str]) -> "Iterator[Plain]":

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Literal
 
 from ostiary.assembly.config.files import make_private, read_text
-from ostiary.assembly.config.literals import literal_secrets, move_literals, open_credentials, references
+from ostiary.assembly.config.literals import literal_secrets, move_literals, references
 from ostiary.assembly.config.load import Loaded, load, understand, upgraded
 from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY, FILE, LAST_GOOD, config_path
 from ostiary.assembly.config.problems import dotted
 from ostiary.assembly.config.secret import environment, resolve
+from ostiary.assembly.credential_key import open_credentials
 from ostiary.contracts.errors import ConfigInvalid, OstiaryError, StoreError
 from ostiary.contracts.records import dataclass
 

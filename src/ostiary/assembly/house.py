@@ -11,7 +11,7 @@ from pathlib import Path
 
 import anyio
 
-from ostiary.adapters.credentials import Credential, CredentialStore, Secret, key_at
+from ostiary.adapters.credentials import Credential, CredentialStore, Secret
 from ostiary.adapters.egress import Egress
 from ostiary.adapters.store.snapshots import SnapshotCodec
 from ostiary.adapters.store.sqlite import SqliteStore
@@ -25,10 +25,10 @@ from ostiary.assembly.backup import keep_backups
 from ostiary.assembly.builtin import Host, register_strangers
 from ostiary.assembly.circumstances import Circumstances
 from ostiary.assembly.config.load import Loaded, load, remember_good
-from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
 from ostiary.assembly.config.secret import environment, resolve
 from ostiary.assembly.config.watch import Live, watch
 from ostiary.assembly.control import ControlAtDesk, control_rules, engine_parts
+from ostiary.assembly.credential_key import credentials_key, open_credentials
 from ostiary.assembly.delivering import manner_of, renderer
 from ostiary.assembly.embedded import LazyEmbedded
 from ostiary.assembly.hands import Ground, Hands, open_hands
@@ -157,7 +157,7 @@ def prepare_home(home: Path) -> CredentialStore:
     except OSError as error:
         hint = "Set OSTIARY_HOME to a directory that is yours."
         raise StoreUnavailable(f"the state directory {home} cannot be made: {error.strerror}", hint=hint) from None
-    credentials = CredentialStore(home / CREDENTIALS, key_at(home / CREDENTIALS_KEY))
+    credentials = open_credentials(home)
     if credentials.reveal(TOKEN) is None:
         credentials.set(Credential(name=TOKEN, kind="token", value=Secret(secrets.token_urlsafe(32))))
     return credentials
@@ -178,6 +178,8 @@ async def open_house(
     merged = environment(loaded.config.env, environ, credentials)
     async with AsyncExitStack() as stack:
         key = store_key(home, loaded.config)
+        # Now, at the very first start: there was no key to seal it by when the token was made.
+        credentials_key(home, key)
         egress = await stack.enter_async_context(Egress())
         embedder = embedder_of(loaded.config.memory, clock, egress, merged, credentials)
         vault = await stack.enter_async_context(open_vault(home, key, clock=clock, config=loaded.config, embedder=embedder))

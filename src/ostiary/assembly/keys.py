@@ -58,11 +58,13 @@ def store_key(home: Path, config: Config | None = None, *, ask: Ask = ask_passph
 
 
 def move_key(home: Path, to: Source, environ: Mapping[str, str], *, ask: Ask = ask_passphrase) -> tuple[Source, ...]:
-    """Keep the key elsewhere, or under another passphrase; gives where it was. The old place is emptied only after the key was
+    """Keep the key elsewhere, or under another passphrase; gives where it was. Elsewhere than in a file it also seals the
+    credential store's key. The old place is emptied only after the key was
     read back from the new one and opened the vault, and the configuration says so. Killed anywhere, the vault still opens.
 
     Raises StoreRefused, BadInput, ConfigInvalid; then the key is where it was."""
     from ostiary.assembly.config.change import set_key
+    from ostiary.assembly.credential_key import credentials_key
 
     key = store_key(home, ask=ask)
     before = sources(home)
@@ -79,6 +81,7 @@ def move_key(home: Path, to: Source, environ: Mapping[str, str], *, ask: Ask = a
     for source in before:
         if source != to:
             drop_key(home, source)
+    credentials_key(home, key)
     return before
 
 

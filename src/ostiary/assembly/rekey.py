@@ -29,6 +29,7 @@ STAGE = Path("keys") / "rekey"
 _READY = "ready"
 _SEALED = "sealed"
 _CREDENTIALS_KEY = "credentials.key"
+_CREDENTIALS_SEALED = "credentials.sealed"
 _BACKUP = "backup.sealed"
 _NEW = ".rekeyed"
 _STEP = 1024
@@ -126,7 +127,7 @@ def held(home: Path) -> Iterator[None]:
 
 def _files(home: Path, old: bytes, new: bytes, credentials: bytes) -> Iterator[tuple[Path, bytes, bytes]]:
     """Every database with its key and the one to come; also the copies that were made before a migration."""
-    from ostiary.adapters.credentials import key_at
+    from ostiary.assembly.credential_key import credentials_key
     from ostiary.assembly.keys import GATEWAY_DB
 
     stores = [*sorted(home.glob("bots/*/store.db")), *sorted(home.glob("bots/*/store.db.v*.bak"))]
@@ -135,7 +136,7 @@ def _files(home: Path, old: bytes, new: bytes, credentials: bytes) -> Iterator[t
             yield path, old, new
     path = home / CREDENTIALS
     if path.exists() and path.stat().st_size:
-        yield path, key_at(home / CREDENTIALS_KEY), credentials
+        yield path, credentials_key(home, old), credentials
 
 
 def _check_room(home: Path, paths: list[Path]) -> None:
@@ -205,11 +206,14 @@ def _opened(path: Path, key: bytes) -> "apsw.Connection":
 
 def _stage_keys(home: Path, source: "Source", old: bytes, new: bytes, credentials: bytes, ask: "Ask") -> None:
     from ostiary.assembly.backup_key import own_backup_key, sealed_backup_key
+    from ostiary.assembly.credential_key import is_sealed, sealed
     from ostiary.assembly.keys import staged_key
 
     stage = home / STAGE
     write_private(stage / _SEALED, staged_key(source, new, ask))
-    if (home / CREDENTIALS).exists():
+    if (home / CREDENTIALS).exists() and is_sealed(home):
+        write_private(stage / _CREDENTIALS_SEALED, sealed(credentials, new))
+    elif (home / CREDENTIALS).exists():
         write_private(stage / _CREDENTIALS_KEY, credentials)
     backup = own_backup_key(home, old)
     if backup is not None:
@@ -219,6 +223,7 @@ def _stage_keys(home: Path, source: "Source", old: bytes, new: bytes, credential
 def _finish(home: Path) -> None:
     """Every step may be done again: what has been renamed already is not there any more."""
     from ostiary.assembly.backup_key import BACKUP_KEY
+    from ostiary.assembly.credential_key import SEALED
     from ostiary.assembly.keys import install_key
 
     stage = home / STAGE
@@ -235,10 +240,10 @@ def _finish(home: Path) -> None:
         if (stage / _SEALED).exists():
             install_key(home, source, read_private(stage / _SEALED))
             (stage / _SEALED).unlink()
-        for name, target in ((_CREDENTIALS_KEY, home / CREDENTIALS_KEY), (_BACKUP, home / BACKUP_KEY)):
+        for name, target in ((_CREDENTIALS_KEY, CREDENTIALS_KEY), (_CREDENTIALS_SEALED, SEALED), (_BACKUP, BACKUP_KEY)):
             if (stage / name).exists():
-                (stage / name).replace(target)
-                sync_folder(target.parent)
+                (stage / name).replace(home / target)
+                sync_folder((home / target).parent)
         (stage / _READY).unlink()
         stage.rmdir()
         sync_folder(stage.parent)

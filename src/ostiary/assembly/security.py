@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Literal
 
 from ostiary.assembly.config.files import make_private
-from ostiary.assembly.config.literals import literal_secrets, open_credentials
+from ostiary.assembly.config.literals import literal_secrets
 from ostiary.assembly.config.load import peek
 from ostiary.assembly.config.paths import CREDENTIALS, config_path
 from ostiary.assembly.config.problems import dotted
 from ostiary.assembly.config.schema import Config
 from ostiary.assembly.config.secret import SecretSource, environment, resolve
+from ostiary.assembly.credential_key import open_credentials
 from ostiary.assembly.security_rules import config_findings
 from ostiary.assembly.security_words import Finding
 from ostiary.contracts.errors import ConfigInvalid, OstiaryError

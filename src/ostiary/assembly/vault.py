@@ -96,15 +96,14 @@ def has_store(home: Path) -> bool:
 
 @asynccontextmanager
 async def _remote(home: Path, clock: Clock, config: Config, environ: Mapping[str, str], patience: float) -> AsyncIterator[Vault]:
-    from ostiary.adapters.credentials import CredentialStore, key_at
     from ostiary.adapters.store.remote import open_remote_vault
-    from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
     from ostiary.assembly.config.secret import resolve
+    from ostiary.assembly.credential_key import open_credentials
 
     if not config.vault.url:
         problem = "vault.url: must say where the vault is when vault.mode is remote"
         raise ConfigInvalid(problem, problems=(problem,), hint="Write unix:/path/to/vault.sock or http://host:8181.")
-    credentials = CredentialStore(home / CREDENTIALS, key_at(home / CREDENTIALS_KEY))
+    credentials = open_credentials(home)
 
     def token() -> str:
         if config.vault.token is not None:

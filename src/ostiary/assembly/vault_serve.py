@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ostiary import __version__
-from ostiary.adapters.credentials import Credential, CredentialStore, Secret, key_at
+from ostiary.adapters.credentials import Credential, CredentialStore, Secret
 from ostiary.adapters.store.remote import Answering
 from ostiary.adapters.store.remote.calls import PATH
 from ostiary.assembly.config.load import load
-from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
 from ostiary.assembly.config.schema import Config
 from ostiary.assembly.config.secret import environment, resolve
+from ostiary.assembly.credential_key import credentials_key, open_credentials
 from ostiary.assembly.keys import store_key
 from ostiary.assembly.machine import SystemClock
 from ostiary.assembly.vault import VAULT_TOKEN, Vault, open_embedded
@@ -96,6 +96,7 @@ async def open_serving(home: Path, config: Config, environ: Mapping[str, str], *
     credentials = _credentials(home)
     token = _token(config, environ, credentials)
     key = store_key(home, config)
+    credentials_key(home, key)
     async with AsyncExitStack() as stack:
         from ostiary.adapters.egress import Egress
 
@@ -150,7 +151,7 @@ def _credentials(home: Path) -> CredentialStore:
     except OSError as error:
         hint = "Set OSTIARY_HOME to a directory that is yours."
         raise StoreUnavailable(f"the state directory {home} cannot be made: {error.strerror}", hint=hint) from None
-    return CredentialStore(home / CREDENTIALS, key_at(home / CREDENTIALS_KEY))
+    return open_credentials(home)
 
 
 def _token(config: Config, environ: Mapping[str, str], credentials: CredentialStore) -> str:

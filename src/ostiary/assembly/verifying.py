@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ostiary.adapters.store.sqlite.connection import connect_reader, fetch
 from ostiary.adapters.store.sqlite.refusals import explain
 from ostiary.adapters.store.sqlite.verify import Progress, Report, verify
-from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
+from ostiary.assembly.config.paths import CREDENTIALS
 from ostiary.assembly.vault import SEARCH, STORE
 from ostiary.contracts.errors import OstiaryError
 from ostiary.contracts.records import dataclass
@@ -56,12 +56,12 @@ def verify_house(home: Path, key: bytes, config: "Config", progress: Progress, *
 
 
 def _others(home: Path, key: bytes) -> Mapping[Path, bytes]:
-    from ostiary.adapters.credentials import key_at
+    from ostiary.assembly.credential_key import credentials_key
     from ostiary.assembly.keys import GATEWAY_DB
 
     found = {home / GATEWAY_DB: key}
     try:
-        found[home / CREDENTIALS] = key_at(home / CREDENTIALS_KEY)
+        found[home / CREDENTIALS] = credentials_key(home, key)
     except OstiaryError:
         # Opened with a wrong key it is a problem with a sentence of its own.
         found[home / CREDENTIALS] = bytes(32)

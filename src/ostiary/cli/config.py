@@ -121,8 +121,9 @@ def set_(
 ) -> None:
     """Set one value; comments in the file stay. A secret goes to the credential store."""
     from ostiary.assembly.config import json5
-    from ostiary.assembly.config.literals import open_credentials, set_key_privately
+    from ostiary.assembly.config.literals import set_key_privately
     from ostiary.assembly.config.problems import parse_path
+    from ostiary.assembly.credential_key import open_credentials
 
     steps = parse_path(path)
     meant: object = value
@@ -217,10 +218,10 @@ def import_(
 ) -> None:
     """Take over an OpenClaw configuration and list what could not be."""
     from ostiary.assembly.config.files import read_text, write_private
-    from ostiary.assembly.config.literals import open_credentials
     from ostiary.assembly.config.load import keep_backup
     from ostiary.assembly.config.openclaw import take_over
     from ostiary.assembly.config.paths import config_path
+    from ostiary.assembly.credential_key import open_credentials
 
     home = _home()
     target = config_path(home, os.environ)
@@ -269,7 +270,7 @@ def secret_set(
 ) -> None:
     """Store a secret; it is read from a prompt or from standard input, never from the command line."""
     from ostiary.adapters.credentials import Credential, Secret
-    from ostiary.assembly.config.literals import open_credentials
+    from ostiary.assembly.credential_key import open_credentials
 
     value = typer.prompt("Secret", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline().strip()
     open_credentials(_home()).set(Credential(name=name, kind=kind, provider=provider, value=Secret(value)))  # type: ignore[arg-type]
@@ -280,7 +281,7 @@ def secret_set(
 @plainly
 def secret_list(as_json: AsJson = False) -> None:
     """Print the names of the secrets, values masked."""
-    from ostiary.assembly.config.literals import open_credentials
+    from ostiary.assembly.credential_key import open_credentials
 
     entries = open_credentials(_home()).list()
     if as_json:
@@ -296,7 +297,7 @@ def secret_list(as_json: AsJson = False) -> None:
 @plainly
 def secret_delete(name: str) -> None:
     """Remove a secret."""
-    from ostiary.assembly.config.literals import open_credentials
+    from ostiary.assembly.credential_key import open_credentials
 
     if not open_credentials(_home()).delete(name):
         raise BadInput(f"there is no secret {name}", hint="See: ostiary config secret list")

@@ -313,7 +313,7 @@ def auth_add(
     from ostiary.adapters.credentials import Credential, Secret
     from ostiary.adapters.models.names import nearest
     from ostiary.adapters.models.providers import canonical
-    from ostiary.assembly.config.literals import open_credentials
+    from ostiary.assembly.credential_key import open_credentials
 
     _, built = shared.load_models()
     canonical_name = canonical(provider)
@@ -335,7 +335,7 @@ def auth_add(
 @plainly
 def auth_remove(profile: Annotated[str, typer.Argument(help="As auth list prints it, such as anthropic:default.")]) -> None:
     """Delete a stored key."""
-    from ostiary.assembly.config.literals import open_credentials
+    from ostiary.assembly.credential_key import open_credentials
 
     if not open_credentials(shared.home()).delete(profile):
         raise BadInput(f"there is no stored key {profile}", hint="Keys from the environment or the file are removed there.")

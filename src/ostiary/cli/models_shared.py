@@ -36,9 +36,9 @@ def home() -> Path:
 def load_models() -> "tuple[Loaded, Models]":
     """The configuration and the models of it, as the gateway would build them. Calls nobody."""
     from ostiary.adapters.egress import Egress
-    from ostiary.assembly.config.literals import open_credentials
     from ostiary.assembly.config.load import load
     from ostiary.assembly.config.secret import environment
+    from ostiary.assembly.credential_key import open_credentials
     from ostiary.assembly.embedded import LazyEmbedded
     from ostiary.assembly.machine import SystemClock
     from ostiary.assembly.models import Sources, build_models

@@ -64,18 +64,12 @@ async def _embedder(config: Config, home: Path, clock: SystemClock, stack: Async
         return Embedded(clock=clock)
     from ostiary.adapters.egress import Egress
     from ostiary.assembly.config.secret import environment
+    from ostiary.assembly.credential_key import open_credentials
     from ostiary.assembly.memory import embedder_of
 
-    credentials = _credentials(home)
+    credentials = open_credentials(home)
     egress = await stack.enter_async_context(Egress())
     return embedder_of(config.memory, clock, egress, environment(config.env, os.environ, credentials), credentials)
-
-
-def _credentials(home: Path) -> Any:
-    from ostiary.adapters.credentials import CredentialStore, key_at
-    from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
-
-    return CredentialStore(home / CREDENTIALS, key_at(home / CREDENTIALS_KEY))
 
 
 class LocalVault:
@@ -243,13 +237,14 @@ class LocalVault:
     @cached_property
     def _memory(self) -> "Memory":
         from ostiary.assembly.config.secret import environment
+        from ostiary.assembly.credential_key import open_credentials
         from ostiary.assembly.known import KnownSecrets
         from ostiary.assembly.memory import memory_rules
         from ostiary.assembly.rules import compile_rules
         from ostiary.core.memory.memory import make_memory
         from ostiary.core.policy.secrets import Guard
 
-        credentials = _credentials(self._home)
+        credentials = open_credentials(self._home)
         merged = environment(self._config.env, os.environ, credentials)
         guard = Guard(KnownSecrets(credentials, merged, self._clock), state=(str(self._home),))
         zone = compile_rules(self._config, 1).zone

@@ -16,6 +16,7 @@ from typing import Any
 from ostiary.adapters.keys.wrapping import heard
 from ostiary.assembly.backup import Wish, create
 from ostiary.assembly.config.load import load
+from ostiary.assembly.credential_key import credentials_key
 from ostiary.assembly.keys import store_key
 from ostiary.assembly.passphrase import ask_passphrase
 from ostiary.assembly.rekey import rekey
@@ -56,7 +57,16 @@ def change_keys(home: Path, place: Path, recovery: str) -> None:
     rekey(home, ask=ask_passphrase, progress=quiet)
 
 
-WORK: Mapping[str, Callable[[Path, Path, str], None]] = {"backup": back_up, "restore": put_back, "rekey": change_keys}
+def seal(home: Path, place: Path, vault_key: str) -> None:
+    credentials_key(home, bytes.fromhex(vault_key))
+
+
+WORK: Mapping[str, Callable[[Path, Path, str], None]] = {
+    "backup": back_up,
+    "restore": put_back,
+    "rekey": change_keys,
+    "seal": seal,
+}
 
 
 def act(order: Mapping[str, Any]) -> str:

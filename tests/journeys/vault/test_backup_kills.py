@@ -14,13 +14,15 @@ import pytest
 
 from ostiary.adapters.backup.folder import open_folder
 from ostiary.adapters.backup.reading import check_all
-from ostiary.adapters.keys.wrapping import heard
+from ostiary.adapters.keys.wrapping import Cost, dump, heard, wrap_by_passphrase
 from ostiary.adapters.store.sqlite.connection import connect_reader
+from ostiary.adapters.store.sqlite.key import write_private
 from ostiary.assembly.backup import Wish, create
 from ostiary.assembly.backup_key import own_backup_key
 from ostiary.assembly.config.load import load
 from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
-from ostiary.assembly.keys import GATEWAY_DB, STORE_KEY, store_key
+from ostiary.assembly.credential_key import SEALED
+from ostiary.assembly.keys import GATEWAY_DB, STORE_KEY, WRAPPED, drop_key, forget_known, store_key
 from ostiary.assembly.restore import restore
 from ostiary.assembly.vault import STORE
 from tests.unit.assembly.houses import contents, make_house, write
@@ -178,3 +180,31 @@ def test_a_change_of_keys_killed_anywhere_is_taken_back_or_finished(striker: Str
         assert own_backup_key(home, store_key(home)) is not None, strike
         assert [path.name for path in home.rglob("*") if "rekey" in path.name] == [], strike
     assert outcomes == {True, False}
+
+
+def test_sealing_the_key_of_the_credentials_is_killed_anywhere_and_loses_none(
+    striker: Striker, scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A house whose vault opens by a passphrase and whose credentials by a plain file, as they all did once."""
+    monkeypatch.setenv("OSTIARY_PASSPHRASE", "four random words")
+    old, _ = scene.copy(tmp_path / "old")
+    key = store_key(old)
+    wrapped = wrap_by_passphrase(key, "four random words", purpose="vault", cost=Cost(n=16, r=8, p=1))
+    write_private(old / WRAPPED, dump(wrapped))
+    drop_key(old, "file")
+
+    def strike(**at: int) -> tuple[Path, tuple[int, int, int]]:
+        home = tmp_path / "struck"
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.copytree(old, home)
+        return home, striker.run("seal", home, tmp_path, key.hex(), **at)
+
+    _, (status, steps, writes) = strike()
+    assert (status, steps > 3, writes > 1) == (0, True, True)
+    for at in [{"step": number + 1} for number in range(steps)] + [{"write": number + 1} for number in range(writes)]:
+        home, (status, _, _) = strike(**at)
+        assert os.WTERMSIG(status) == signal.SIGKILL, at
+        forget_known(home)
+        assert contents(home) == scene.now, at
+        assert [path.name for path in home.glob("credentials.*")] == [CREDENTIALS], at
+        assert (home / SEALED).exists(), at

@@ -10,6 +10,7 @@ from ostiary.adapters.store.sqlite import open_store
 from ostiary.adapters.store.sqlite.connection import connect_reader
 from ostiary.assembly.audit import Auditor
 from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY
+from ostiary.assembly.credential_key import credentials_key
 from ostiary.assembly.keys import GATEWAY_DB, store_key
 from ostiary.assembly.vault import STORE
 from ostiary.contracts.store import Audit, Put, SetValue
@@ -55,7 +56,7 @@ def contents(home: Path) -> dict[str, str]:
     for path, its_key in (
         (home / STORE, key),
         (home / GATEWAY_DB, key),
-        (home / CREDENTIALS, key_at(home / CREDENTIALS_KEY)),
+        (home / CREDENTIALS, credentials_key(home, key)),
     ):
         connection = connect_reader(path, its_key)
         try:

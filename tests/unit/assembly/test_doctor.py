@@ -9,9 +9,9 @@ import pytest
 
 from ostiary.adapters.credentials import Credential, Secret
 from ostiary.adapters.store.sqlite import load_or_create_key, open_store
-from ostiary.assembly.config.literals import open_credentials
 from ostiary.assembly.config.load import load
 from ostiary.assembly.config.secret import CredentialReference, resolve
+from ostiary.assembly.credential_key import open_credentials
 from ostiary.assembly.doctor import Finding, examine, repair, standard_checks
 from ostiary.assembly.vault import STORE, STORE_KEY
 from ostiary.contracts.identity import SessionKey

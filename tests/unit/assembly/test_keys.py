@@ -1,3 +1,4 @@
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,10 @@ from ostiary.adapters.keys import wrapping
 from ostiary.adapters.keys.wrapping import Cost
 from ostiary.assembly import keys
 from ostiary.assembly.config.load import load
+from ostiary.assembly.config.paths import CREDENTIALS_KEY
+from ostiary.assembly.credential_key import SEALED, credentials_key, open_credentials
 from ostiary.assembly.keys import IN_KEYRING, WRAPPED, Source, move_key, sources, store_key
+from ostiary.assembly.rekey import rekey
 from ostiary.assembly.vault import STORE, STORE_KEY
 from ostiary.contracts.errors import BadInput, StoreRefused
 from tests.unit.adapters.keys.test_keyring import InMemory
@@ -53,6 +57,10 @@ def configure(home: Path, source: str) -> None:
 async def home(tmp_path: Path) -> Path:
     await make_house(tmp_path / "home")
     return tmp_path / "home"
+
+
+def on_disk(home: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
 
 
 def new_process(home: Path) -> None:
@@ -199,3 +207,61 @@ async def test_a_key_that_lies_elsewhere_than_configured_still_opens_and_a_warni
     configure(home, "passphrase")
     store_key(home, load(home, {}).config)
     assert "ostiary vault key move --to passphrase" in caplog.text
+
+
+async def test_where_the_vaults_key_is_no_file_the_credentials_key_is_none_either(home: Path) -> None:
+    before, plain = contents(home), (home / CREDENTIALS_KEY).read_bytes()
+    move_key(home, "passphrase", {}, ask=Asked(PHRASE))
+    assert not (home / CREDENTIALS_KEY).exists()
+    assert plain not in on_disk(home)
+    assert contents(home) == before
+    assert open_credentials(home).list()[0].name == "provider"
+
+
+async def test_a_credentials_key_from_before_is_sealed_when_the_house_is_next_opened(home: Path) -> None:
+    plain = (home / CREDENTIALS_KEY).read_bytes()
+    move_key(home, "keyring", {})
+    (home / SEALED).unlink()
+    (home / CREDENTIALS_KEY).write_bytes(plain)
+    assert credentials_key(home) == plain
+    assert (home / SEALED).exists()
+    assert not (home / CREDENTIALS_KEY).exists()
+    assert credentials_key(home) == plain
+
+
+async def test_a_sealed_credentials_key_stays_readable_wherever_the_vaults_key_goes(home: Path) -> None:
+    before = contents(home)
+    places: tuple[Source, ...] = ("passphrase", "keyring", "file", "passphrase")
+    for place in places:
+        move_key(home, place, {}, ask=Asked(PHRASE))
+        new_process(home)
+        assert credentials_key(home, store_key(home, ask=Asked(PHRASE))) is not None
+    assert contents(home) == before
+
+
+async def test_a_change_of_keys_seals_the_new_credentials_key_too(home: Path) -> None:
+    move_key(home, "keyring", {})
+    old, before = credentials_key(home), contents(home)
+    rekey(home, ask=Asked(PHRASE), progress=lambda part, done, total: None)
+    assert credentials_key(home) != old
+    assert contents(home) == before
+    assert not (home / CREDENTIALS_KEY).exists()
+
+
+async def test_nobody_is_asked_for_a_passphrase_before_a_credential_is_needed(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move_key(home, "passphrase", {}, ask=Asked(PHRASE))
+    new_process(home)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    store = open_credentials(home)
+    with pytest.raises(StoreRefused, match="a passphrase is needed"):
+        store.list()
+
+
+async def test_a_plain_key_that_is_not_the_sealed_one_is_left_where_it_is(home: Path) -> None:
+    move_key(home, "keyring", {})
+    sealed = credentials_key(home)
+    (home / CREDENTIALS_KEY).write_bytes(b"k" * 32)
+    assert credentials_key(home) == sealed
+    assert (home / CREDENTIALS_KEY).read_bytes() == b"k" * 32

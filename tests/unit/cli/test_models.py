@@ -7,7 +7,7 @@ from typer.testing import CliRunner, Result
 
 from ostiary.adapters.credentials import Credential, Secret
 from ostiary.adapters.models.providers import builtin_providers
-from ostiary.assembly.config.literals import open_credentials
+from ostiary.assembly.credential_key import open_credentials
 from ostiary.cli.models import register
 
 KEY = "sk-test-0123456789abcdef0123"

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ostiary.adapters.credentials import Credential, CredentialStore, Kind, Secret, key_at
+from ostiary.adapters.credentials import Credential, CredentialStore, Kind, Secret
 from ostiary.assembly.config import edit, json5
 from ostiary.assembly.config.change import change
 from ostiary.assembly.config.edit import find
 from ostiary.assembly.config.load import Loaded, examine
 from ostiary.assembly.config.parse import keys_of
-from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY, config_path
+from ostiary.assembly.config.paths import config_path
 from ostiary.assembly.config.problems import Path as KeyPath
 from ostiary.assembly.config.problems import dotted, parse_path
 from ostiary.assembly.config.schema import Config
@@ -29,11 +29,6 @@ from ostiary.assembly.config.secret import (
 _SKIPPED = frozenset({"models", "providers", "channels", "accounts", "auth", "apiKey", "env", "plugins", "entries", "config"})
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _OTHER = re.compile(r"[^a-z0-9]+")
-
-
-def open_credentials(home: Path) -> CredentialStore:
-    """The store of this state directory; its key is made at first use. Raises StoreError."""
-    return CredentialStore(home / CREDENTIALS, key_at(home / CREDENTIALS_KEY))
 
 
 def literal_secrets(config: Config) -> tuple[tuple[KeyPath, Secret], ...]:

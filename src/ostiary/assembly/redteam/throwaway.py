@@ -67,10 +67,9 @@ def write_copy(copy: Copy, into: Path, credentials: tuple[str, ...], canary: str
 
 def credential_names(home: Path) -> tuple[str, ...]:
     """Of the real store, if there is one. Raises StoreError."""
-    store, key = home / CREDENTIALS, home / CREDENTIALS_KEY
-    if not store.exists() or not key.exists():
-        return ()
-    return tuple(entry.name for entry in CredentialStore(store, key_at(key)).list())
+    from ostiary.assembly.credential_key import open_credentials
+
+    return tuple(entry.name for entry in open_credentials(home).list())
 
 
 def _replaced(value: Any, names: set[str], name: str = "") -> Any:

@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from ostiary.assembly.config.literals import open_credentials
+from ostiary.assembly.credential_key import open_credentials
 from ostiary.cli import config, doctor
 
 SAMPLE = Path(__file__).with_name("openclaw.sample.json")
