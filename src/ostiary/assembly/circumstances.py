@@ -6,7 +6,7 @@ from ostiary.core.agent.leaks import Known
 from ostiary.core.control.control import Control
 from ostiary.core.policy.judge import Layer
 from ostiary.core.policy.rules import Runtime
-from ostiary.core.policy.seen import is_named
+from ostiary.core.policy.seen import is_named, is_vouched_for
 from ostiary.core.sessions.pen import Sessions
 
 
@@ -31,7 +31,7 @@ class Circumstances:
         return self.control is None or self.control.rules().strict
 
     def _is_known_url(self, action: Action, url: str) -> bool:
-        return url in Known(self._messages(action))
+        return url in Known(self._messages(action), is_vouched_for)
 
     def _is_named(self, action: Action, text: str) -> bool:
         """Only the owner's own words count: a page that names a recipient must not make it one."""

@@ -5,7 +5,7 @@ word for word, before the model wrote it, carries nothing new and stays. Every p
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from html import unescape
 
@@ -70,11 +70,12 @@ def neutralised(parts: Sequence[AnswerPart], label: Label, messages: Iterable[Me
 
 
 class Known:
-    """Which addresses people or the web gave, word for word, before the model wrote them. Beyond the first two hundred that
-    are looked up none is known."""
+    """Which addresses people or the web gave, word for word, before the model wrote them; `given` may take fewer for givers.
+    Beyond the first two hundred that are looked up none is known."""
 
-    def __init__(self, messages: Iterable[Message]) -> None:
+    def __init__(self, messages: Iterable[Message], given: Callable[[Iterable[Message], str], bool] = is_seen) -> None:
         self._messages = messages
+        self._given = given
         self._folded: list[tuple[Message, str | None]] | None = None
         self._found: dict[str, bool] = {}
 
@@ -89,7 +90,7 @@ class Known:
         if self._folded is None:
             self._folded = [(message, _folded(message)) for message in self._messages]
         core = (url.partition("://")[2] or url).rstrip("/").casefold()
-        return bool(core) and is_seen((message for message, text in self._folded if text is None or core in text), url)
+        return bool(core) and self._given((message for message, text in self._folded if text is None or core in text), url)
 
 
 def _folded(message: Message) -> str | None:

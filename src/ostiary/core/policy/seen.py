@@ -5,20 +5,31 @@ wrote, an error that repeats its arguments. Otherwise it would only have to say 
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from ostiary.contracts.content import AssistantMessage, Label, Message, Text, ToolCall, ToolMessage, Trust, UserMessage
 from ostiary.core.policy.names import canonical
 from ostiary.core.policy.words import mentions
 
 _FROM_THE_WEB = frozenset({"web_fetch", "web_search", "browser"})
+_SEARCH = frozenset({"web_search"})
 _OWN = (Trust.SYSTEM, Trust.OWNER)
 
 
 def is_seen(messages: Iterable[Message], url: str) -> bool:
     """Whether people or the web gave this very URL, before the model wrote it down itself."""
+    return _is_given(messages, url, _given)
+
+
+def is_vouched_for(messages: Iterable[Message], url: str) -> bool:
+    """As `is_seen`, but neither a page nor a stranger's message counts: where they name many addresses, which of them is opened
+    tells their owner something."""
+    return _is_given(messages, url, _given_by_people)
+
+
+def _is_given(messages: Iterable[Message], url: str, given: Callable[[Message], Iterable[str]]) -> bool:
     for message in messages:
-        if mentions(_given(message), url):
+        if mentions(given(message), url):
             return True
         if isinstance(message, AssistantMessage) and mentions(_said(message), url):
             return False
@@ -38,6 +49,13 @@ def _given(message: Message) -> Iterator[str]:
         for outcome in message.outcomes:
             if canonical(outcome.name) in _FROM_THE_WEB and not outcome.is_error and not _is_mixed(outcome.label):
                 yield outcome.text
+
+
+def _given_by_people(message: Message) -> Iterator[str]:
+    if isinstance(message, UserMessage):
+        yield from (part.text for part in message.parts if isinstance(part, Text) and part.label.trust is not Trust.UNTRUSTED)
+    elif isinstance(message, ToolMessage) and any(canonical(outcome.name) in _SEARCH for outcome in message.outcomes):
+        yield from _given(ToolMessage(outcomes=tuple(each for each in message.outcomes if canonical(each.name) in _SEARCH)))
 
 
 def _said(message: AssistantMessage) -> Iterator[str]:

@@ -41,7 +41,7 @@ def always_fenced(action: Action) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaintRules:
     """`mode` holds for every role that `by_role` does not name. `recipients` are addresses (`channel:chat`) that are always
-    fine. `is_known_url` and `is_named` tell whether this conversation has seen the URL, and whether the owner's own words
+    fine. `is_known_url` and `is_named` tell whether people or a search gave the URL in this conversation, and whether the owner's own words
     in it name the recipient. `is_fenced` tells whether a command of this action has no network by itself."""
 
     mode: Mode = "ask"
@@ -127,7 +127,7 @@ def _fetching(action: Action, rules: TaintRules) -> str:
         return f"{name} would reach the network without saying where"
     for url in urls:
         if not rules.is_known_url(action, url):
-            return f"{name} would open {printable(url)}, an address that nobody gave in this conversation"
+            return f"{name} would open {printable(url)}, an address that neither you nor a search gave in this conversation"
     return ""
 
 

@@ -16,7 +16,7 @@ from ostiary.contracts.content import (
     Trust,
     UserMessage,
 )
-from ostiary.core.policy.seen import is_named, is_seen
+from ostiary.core.policy.seen import is_named, is_seen, is_vouched_for
 
 URL = "https://a.example/x?d=1"
 SYSTEM = Label(trust=Trust.SYSTEM)
@@ -70,6 +70,28 @@ def result(tool: str, text: str, *, is_error: bool = False, label: Label = SEEN_
 )
 def test_an_address_is_seen_if_others_gave_it_before_the_model_wrote_it(messages: list[Message], seen: bool) -> None:
     assert is_seen(messages, URL) is seen
+
+
+@pytest.mark.parametrize(
+    ("messages", "vouched"),
+    [
+        ([user(f"open {URL}")], True),
+        ([user(f"open {URL}", CONTACT)], True),
+        ([user(f"open {URL}", PRIVATE)], True),
+        ([user(f"the page says {URL}", SEEN_WEB)], False),
+        ([user(f"we spoke of {URL}", BOTH)], False),
+        ([result("web_search", f"1. {URL}")], True),
+        ([result("web_search", f"1. {URL}", label=BOTH)], False),
+        ([result("web_search", f"nothing at {URL}", is_error=True)], False),
+        ([result("web_fetch", f"see {URL}")], False),
+        ([result("browser", f"link {URL}")], False),
+        ([result("web_fetch", f"see {URL}"), user(f"open {URL}")], True),
+        ([says(URL), user(URL)], False),
+        ([calls(URL), result("web_search", URL)], False),
+    ],
+)
+def test_a_page_vouches_for_none_of_the_addresses_it_names(messages: list[Message], vouched: bool) -> None:
+    assert is_vouched_for(messages, URL) is vouched
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,11 @@ def test_off_for_everybody_is_no_layer_at_all(by_role: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("spec", "arguments", "words"),
     [
-        (FETCH, {"url": NEW}, f"web_fetch would open {NEW}, an address that nobody gave in this conversation. "),
+        (
+            FETCH,
+            {"url": NEW},
+            f"web_fetch would open {NEW}, an address that neither you nor a search gave in this conversation. ",
+        ),
         (FETCH, {}, "web_fetch would reach the network without saying where. "),
         (
             MESSAGE,
