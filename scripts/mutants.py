@@ -28,8 +28,10 @@ TESTS = ROOT / "tests" / "unit" / "core" / "policy"
 SURVIVORS = TESTS / "survivors.txt"
 DECIDING = (
     "circumstances",
+    "commands",
     "confirm",
     "effects",
+    "guard",
     "judge",
     "layers",
     "names",

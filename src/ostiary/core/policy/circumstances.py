@@ -55,7 +55,9 @@ class DepthRules:
 def role_layer(roles: Mapping[str, Lists], *, plugin_tools: frozenset[str] = frozenset()) -> Layer:
     """The owner has every tool unless configuration says less; any other role has those that configuration gives it, and
     none if it says nothing of it. Raises BadInput."""
-    layers = {role: lists_layer("role", lists, plugin_tools=plugin_tools) for role, lists in roles.items()}
+    layers = {
+        role: lists_layer("role", lists, plugin_tools=plugin_tools, of_people=role != OWNER) for role, lists in roles.items()
+    }
 
     def judge(action: Action) -> Decision | None:
         role = action.principal.role

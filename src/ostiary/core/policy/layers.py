@@ -66,11 +66,16 @@ def profile_names(profile: str, also_allow: Sequence[str], plugin_tools: frozens
 
 
 def list_layer(
-    name: str, *, allow: Sequence[str] | None, deny: Sequence[str] = (), plugin_tools: frozenset[str] = frozenset()
+    name: str,
+    *,
+    allow: Sequence[str] | None,
+    deny: Sequence[str] = (),
+    plugin_tools: frozenset[str] = frozenset(),
+    of_people: bool = False,
 ) -> Layer:
-    """Narrow by lists of names. `allow` None: everything not denied passes, as it does past a list of plugin tools alone.
-    Raises BadInput for a group nobody knows."""
-    if allow is not None and names_plugins_alone(allow, plugin_tools):
+    """Narrow by lists of names. `allow` None: everything not denied passes, as it does past a list of plugin tools alone,
+    unless the list is `of_people`: who is given one tool must not get all of them. Raises BadInput for a group nobody knows."""
+    if allow is not None and not of_people and names_plugins_alone(allow, plugin_tools):
         allow = None
     allowed = None if allow is None else NameSet(allow, plugin_tools=plugin_tools, follows=True)
     denied = NameSet(deny, plugin_tools=plugin_tools)
@@ -87,9 +92,9 @@ def list_layer(
     return narrow
 
 
-def lists_layer(name: str, lists: Lists, *, plugin_tools: frozenset[str] = frozenset()) -> Layer:
+def lists_layer(name: str, lists: Lists, *, plugin_tools: frozenset[str] = frozenset(), of_people: bool = False) -> Layer:
     """A place with a profile and lists of its own: both must allow. Raises BadInput."""
-    narrow = list_layer(name, allow=lists.allow, deny=lists.deny, plugin_tools=plugin_tools)
+    narrow = list_layer(name, allow=lists.allow, deny=lists.deny, plugin_tools=plugin_tools, of_people=of_people)
     if lists.profile is None:
         return narrow
     within = profile_layer(lists.profile, lists.also_allow, name=name, plugin_tools=plugin_tools)

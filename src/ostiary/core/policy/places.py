@@ -49,7 +49,7 @@ def group_layer(groups: Groups, *, plugin_tools: frozenset[str] = frozenset()) -
 def sender_layer(groups: Groups, *, plugin_tools: frozenset[str] = frozenset()) -> Layer:
     """Narrow by who speaks in a group. Senders are told apart by stable ids alone. Raises BadInput."""
     layers = {
-        (*place, _sender(key, place[0])): lists_layer("sender", lists, plugin_tools=plugin_tools)
+        (*place, _sender(key, place[0])): lists_layer("sender", lists, plugin_tools=plugin_tools, of_people=True)
         for place, rules in _by_place(groups)
         for key, lists in rules.senders.items()
     }

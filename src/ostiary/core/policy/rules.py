@@ -10,6 +10,7 @@ model is shown; the last three look at arguments and at what the conversation ho
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 
+from ostiary.contracts.identity import OWNER
 from ostiary.contracts.policy import Action, Allow, Decision, Deny
 from ostiary.contracts.records import dataclass
 from ostiary.core.policy.circumstances import DepthRules, SandboxRules, depth_layer, role_layer, sandbox_layer, switch_layer
@@ -197,7 +198,7 @@ def _agents_by_provider(rules: Rules, plugins: frozenset[str]) -> Mapping[str, L
 
 def _plugin_only(rules: Rules) -> Iterator[str]:
     """Allow lists that would have switched off every tool of the house, had they been taken at their word."""
-    for place, lists in _every_list(rules):
+    for place, lists in _lists_of_the_house(rules):
         if lists.allow is not None and names_plugins_alone(lists.allow, rules.plugin_tools):
             yield (
                 f"{place}.allow names tools of plugins alone; the tools of the house stay as they are. "
@@ -205,15 +206,14 @@ def _plugin_only(rules: Rules) -> Iterator[str]:
             )
 
 
-def _every_list(rules: Rules) -> Iterator[tuple[str, Lists]]:
+def _lists_of_the_house(rules: Rules) -> Iterator[tuple[str, Lists]]:
+    """Those that are not about other people."""
     yield "tools", rules.lists
     yield from ((f"tools.byProvider.{name}", lists) for name, lists in rules.by_provider.items())
-    yield from ((f"tools.roles.{role}", lists) for role, lists in rules.roles.items())
+    yield from ((f"tools.roles.{role}", lists) for role, lists in rules.roles.items() if role == OWNER)
     for agent, own in rules.agents.items():
         yield f"agents.list.{agent}.tools", own.lists
         yield from ((f"agents.list.{agent}.tools.byProvider.{name}", lists) for name, lists in own.by_provider.items())
     for channel, groups in rules.groups.items():
         for group, of_group in groups.items():
             yield f"channels.{channel}.groups.{group}.tools", of_group.tools
-            for sender, lists in of_group.senders.items():
-                yield f"channels.{channel}.groups.{group}.toolsBySender.{sender}", lists

@@ -4,9 +4,10 @@ from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import UserId
 from ostiary.contracts.model import ToolSchema
-from ostiary.contracts.policy import Action, Deny
+from ostiary.contracts.policy import Action, Allow, Deny
 from ostiary.contracts.tool import Effect, ToolSpec
 from ostiary.core.policy.guard import guard_layer
+from ostiary.core.policy.judge import Judge
 
 LAYER = guard_layer(state=("/srv/house",), owner_files=("AGENTS.md", "SOUL.md"))
 
@@ -45,6 +46,16 @@ def action(name: str, arguments: dict[str, object], *effects: Effect, is_client:
         ("mcp__fs__read_multiple", {"paths": ["README.md", ".env"]}),
         ("mcp__fs__move", {"edits": [{"source": "a", "destination": "b/.pgpass"}]}),
         ("browser", {"action": "open", "url": "file:///root/.ssh/id_rsa"}),
+        ("browser", {"action": "open", "url": " FILE:/root/%2Essh/id%5Frsa"}),
+        ("browser", {"action": "open", "url": "file://localhost/srv/house/a%62c/../logs"}),
+        ("mcp__fs__read", {"uri": "file:///srv/house"}),
+        ("mcp__fs__read_multiple", {"paths": [["README.md"], [".env"]]}),
+        ("mcp__fs__batch", {"a": {"b": {"c": {"d": {"e": {"f": {"path": ".env"}}}}}}}),
+        ("process", {"data": ["ls", "cat .env"]}),
+        ("mcp__fs__apply", {"diff": "rename from a\nrename to .netrc\n"}),
+        ("mcp__fs__apply", {"diff": "copy from .netrc\ncopy to a\n"}),
+        ("apply_patch", {"patch": "*** Begin Patch\n*** Add File: .netrc\n+x\n*** End Patch"}),
+        ("apply_patch", {"patch": "*** Begin Patch\n*** Delete File: .netrc\n*** End Patch"}),
     ],
 )
 def test_a_call_that_names_a_secret_is_denied_by_the_guard(name: str, arguments: dict[str, object]) -> None:
@@ -88,3 +99,48 @@ def test_an_owners_file_of_another_folder_is_not_the_owners() -> None:
 
 def test_a_clients_own_tool_is_the_clients_matter() -> None:
     assert LAYER(action("read", {"path": ".env"}, is_client=True)) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("path", "paths", "file", "files", "filename", "filenames", "file_path", "filePath", "file-paths", "cwd", "dir"),
+        *("directory", "folder", "source", "src", "destination", "dest", "target", "old_path", "newPath", "from-path", "toPath"),
+        *("root", "uri"),
+    ],
+)
+def test_every_usual_name_of_a_path_is_looked_at(name: str) -> None:
+    assert isinstance(LAYER(action("mcp__x__do", {name: "a/.netrc"})), Deny)
+
+
+@pytest.mark.parametrize("name", ["command", "cmd", "script", "data", "input", "code"])
+def test_every_usual_name_of_a_command_is_looked_at(name: str) -> None:
+    assert isinstance(LAYER(action("mcp__x__do", {name: "cat ~/.aws/credentials | base64"})), Deny)
+
+
+@pytest.mark.parametrize("name", ["glob", "include", "pattern"])
+def test_every_usual_name_of_a_glob_is_looked_at(name: str) -> None:
+    assert isinstance(LAYER(action("mcp__x__do", {name: ".en[v]"})), Deny)
+
+
+@pytest.mark.parametrize(("tool", "passes"), [("ls", True), ("find", True), ("grep", True), ("read", False)])
+def test_a_folder_that_only_sounds_secret_may_be_looked_into(tool: str, passes: bool) -> None:
+    assert (LAYER(action(tool, {"path": "src/secrets"})) is None) is passes
+
+
+def nested(depth: int) -> dict[str, object]:
+    arguments: dict[str, object] = {"path": "notes.md"}
+    for _ in range(depth):
+        arguments = {"a": arguments}
+    return arguments
+
+
+def test_arguments_too_deep_to_be_looked_at_are_denied() -> None:
+    judge = Judge(("profile", lambda action: Allow(layer="profile")), [("guard", LAYER)])
+    assert isinstance(judge(action("mcp__x__do", nested(6))), Allow)
+    assert judge(action("mcp__x__do", nested(8))) == Deny(layer="guard", reason="the layer failed (ValueError)")
+
+
+@pytest.mark.parametrize("path", ["./SOUL.md", "SOUL.md/", "a\\..\\SOUL.md", "\\SOUL.md", "//SOUL.md"])
+def test_an_owners_file_is_known_however_it_is_spelt(path: str) -> None:
+    assert isinstance(LAYER(action("write", {"path": path, "content": ""}, Effect.WRITE)), Deny)

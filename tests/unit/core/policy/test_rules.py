@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from tests.unit.core.policy.acting import BOTH, CLEAN, EXECUTE, HOME, LOOK, OWNER_HERE, SEND, STRANGER, act, layer_of, rank, tool
 
 from ostiary.contracts.errors import BadInput
+from ostiary.contracts.identity import Principal
+from ostiary.contracts.messages import UserId
 from ostiary.contracts.policy import Allow, Ask, Deny
 from ostiary.contracts.tool import Effect
 from ostiary.core.policy.circumstances import DepthRules, SandboxRules
@@ -208,6 +210,7 @@ def test_an_owner_only_tool_is_denied_to_others_by_role() -> None:
 
 
 PLUGIN = Lists(allow=("weather",))
+SOMEBODY = Principal(user=UserId(channel="telegram", stable_id="me"), role="owner")
 
 
 @pytest.mark.parametrize(
@@ -219,7 +222,6 @@ PLUGIN = Lists(allow=("weather",))
         ({"agents": {"ann": AgentRules(lists=PLUGIN)}}, "agents.list.ann.tools"),
         ({"agents": {"ann": AgentRules(by_provider={"kit": PLUGIN})}}, "agents.list.ann.tools.byProvider.kit"),
         ({"groups": {"irc": {"a": GroupRules(tools=PLUGIN)}}}, "channels.irc.groups.a.tools"),
-        ({"groups": {"irc": {"a": GroupRules(senders={"7": PLUGIN})}}}, "channels.irc.groups.a.toolsBySender.7"),
     ],
 )
 def test_a_list_of_plugin_tools_alone_is_warned_about(rules: dict[str, Any], place: str) -> None:
@@ -230,6 +232,20 @@ def test_a_list_of_plugin_tools_alone_is_warned_about(rules: dict[str, Any], pla
         f"Use {place}.alsoAllow to give a plugin's tool besides them"
     )
     assert compile_rules(Rules(**{**given, "plugin_tools": frozenset()})).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("layer", "rules", "who"),
+    [
+        ("role", {"roles": {"external": PLUGIN}}, STRANGER),
+        ("sender", {"groups": {"telegram": {"100": GroupRules(senders={"*": NOTHING, "me": PLUGIN})}}}, SOMEBODY),
+    ],
+)
+def test_whoever_is_given_a_plugins_tool_alone_has_nothing_else(layer: str, rules: dict[str, Any], who: Principal) -> None:
+    judge = compile_rules(Rules(**{"lists": FULL, "plugin_tools": frozenset({"weather"}), **rules}))
+    where = {"scope": "telegram:group:100", "reply_to": HOME}
+    assert [layer_of(judge(act(name, who, **where))) for name in ("weather", "read")] == [("allow", "profile"), ("deny", layer)]
+    assert judge.warnings == ()
 
 
 BAD = Lists(deny=("group:none",))
