@@ -41,8 +41,8 @@ def always_fenced(action: Action) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaintRules:
     """`mode` holds for every role that `by_role` does not name. `recipients` are addresses (`channel:chat`) that are always
-    fine. `is_known_url` and `is_named` tell whether people or a search gave the URL in this conversation, and whether the owner's own words
-    in it name the recipient. `is_fenced` tells whether a command of this action has no network by itself."""
+    fine. `is_known_url` tells whether people or a search gave the URL in this conversation, `is_named` whether the owner's own
+    words in it name the recipient. `is_fenced` tells whether a command of this action has no network by itself."""
 
     mode: Mode = "ask"
     by_role: Mapping[str, Mode] = field(default_factory=dict)
