@@ -177,7 +177,7 @@ def test_off_for_everybody_is_no_layer_at_all(by_role: dict[str, Any]) -> None:
         (
             FETCH,
             {"url": NEW},
-            f"web_fetch would open {NEW}, an address that neither you nor a search gave",
+            f"web_fetch would open {NEW}, an address that neither you nor a search gave in this conversation. ",
         ),
         (FETCH, {}, "web_fetch would reach the network without saying where. "),
         (
