@@ -1,7 +1,8 @@
 """Which tools a list of names means: exact names, aliases, groups and globs."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from fnmatch import translate
 
 from ostiary.contracts.errors import BadInput
@@ -33,6 +34,9 @@ PROFILES: Mapping[str, tuple[str, ...]] = {
 
 _GLOB_SIGNS = frozenset("*?[")
 _REMEMBERED = 4096
+_LIKENESS = 0.75
+# Groups, and tools that are there only in some houses.
+_ELSEWHERE = ("group:", "vault_", "mcp__", "skill__")
 
 
 class NameSet:
@@ -89,6 +93,15 @@ def members(group: str, plugin_tools: frozenset[str]) -> frozenset[str]:
         return frozenset(canonical(tool) for tool in plugin_tools)
     known = ", ".join(f"group:{each}" for each in (*GROUPS, "ostiary", "plugins"))
     raise BadInput(f"group:{group} is not a group of tools", hint=f"Known groups: {known}.")
+
+
+def misspelt(pattern: str, known: Collection[str]) -> str:
+    """The tool that a name was probably meant to be; empty if it is one, means several, or is like none: it may belong to
+    somebody who has not come yet."""
+    name = canonical(pattern)
+    if name in known or name.startswith(_ELSEWHERE) or _GLOB_SIGNS & set(name):
+        return ""
+    return next(iter(get_close_matches(name, sorted({*known, *ALIASES}), n=1, cutoff=_LIKENESS)), "")
 
 
 def names_plugins_alone(allow: Sequence[str], plugin_tools: frozenset[str]) -> bool:

@@ -17,7 +17,7 @@ from ostiary.core.policy.circumstances import DepthRules, SandboxRules, depth_la
 from ostiary.core.policy.confirm import Confirm, confirm_layer
 from ostiary.core.policy.judge import Judge, Layer
 from ostiary.core.policy.layers import Lists, list_layer, lists_layer, profile_layer
-from ostiary.core.policy.names import NameSet, names_plugins_alone
+from ostiary.core.policy.names import CORE_TOOLS, NameSet, misspelt, names_plugins_alone
 from ostiary.core.policy.places import Groups, group_layer, sender_layer
 from ostiary.core.policy.taint import TaintRules, taint_layer
 
@@ -121,7 +121,7 @@ def compile_rules(rules: Rules, runtime: Runtime | None = None) -> Judge:
     return Judge(
         ("profile", _grant(rules)),
         [(name, layer or _silent) for name, layer in narrowing],
-        warnings=tuple(_plugin_only(rules)),
+        warnings=tuple(_doubts(rules)),
     )
 
 
@@ -196,18 +196,24 @@ def _agents_by_provider(rules: Rules, plugins: frozenset[str]) -> Mapping[str, L
     return {agent: _by_provider("agent provider", own.by_provider, plugins) for agent, own in rules.agents.items()}
 
 
-def _plugin_only(rules: Rules) -> Iterator[str]:
-    """Allow lists that would have switched off every tool of the house, had they been taken at their word."""
-    for place, lists in _lists_of_the_house(rules):
+def _doubts(rules: Rules) -> Iterator[str]:
+    """Rules that probably do not mean what they say, as sentences for the owner."""
+    for place, lists in _of_the_house(rules):
         if lists.allow is not None and names_plugins_alone(lists.allow, rules.plugin_tools):
             yield (
                 f"{place}.allow names tools of plugins alone; the tools of the house stay as they are. "
                 f"Use {place}.alsoAllow to give a plugin's tool besides them"
             )
+    known = CORE_TOOLS | rules.plugin_tools
+    for place, lists in (*_of_the_house(rules), *_of_people(rules), *_of_circumstances(rules)):
+        for key, names in (("allow", lists.allow or ()), ("deny", lists.deny), ("alsoAllow", lists.also_allow)):
+            for name in names:
+                meant = misspelt(name, known)
+                if meant:
+                    yield f"{place}.{key} names {name[:80]!r}, and no tool is called that. Did you mean {meant}?"
 
 
-def _lists_of_the_house(rules: Rules) -> Iterator[tuple[str, Lists]]:
-    """Those that are not about other people."""
+def _of_the_house(rules: Rules) -> Iterator[tuple[str, Lists]]:
     yield "tools", rules.lists
     yield from ((f"tools.byProvider.{name}", lists) for name, lists in rules.by_provider.items())
     yield from ((f"tools.roles.{role}", lists) for role, lists in rules.roles.items() if role == OWNER)
@@ -215,5 +221,17 @@ def _lists_of_the_house(rules: Rules) -> Iterator[tuple[str, Lists]]:
         yield f"agents.list.{agent}.tools", own.lists
         yield from ((f"agents.list.{agent}.tools.byProvider.{name}", lists) for name, lists in own.by_provider.items())
     for channel, groups in rules.groups.items():
+        yield from ((f"channels.{channel}.groups.{group}.tools", of_group.tools) for group, of_group in groups.items())
+
+
+def _of_people(rules: Rules) -> Iterator[tuple[str, Lists]]:
+    yield from ((f"tools.roles.{role}", lists) for role, lists in rules.roles.items() if role != OWNER)
+    for channel, groups in rules.groups.items():
         for group, of_group in groups.items():
-            yield f"channels.{channel}.groups.{group}.tools", of_group.tools
+            place = f"channels.{channel}.groups.{group}.toolsBySender"
+            yield from ((f"{place}.{sender}", lists) for sender, lists in of_group.senders.items())
+
+
+def _of_circumstances(rules: Rules) -> Iterator[tuple[str, Lists]]:
+    yield "tools.sandbox.tools", rules.sandbox.lists or Lists()
+    yield "tools.subagents.tools", rules.depth.lists

@@ -1,7 +1,7 @@
 import pytest
 
 from ostiary.contracts.errors import BadInput
-from ostiary.core.policy.names import CORE_TOOLS, GROUPS, NameSet, canonical, members, names_plugins_alone
+from ostiary.core.policy.names import CORE_TOOLS, GROUPS, NameSet, canonical, members, misspelt, names_plugins_alone
 
 PLUGINS = frozenset({"weather", "Weather_Radar"})
 
@@ -100,3 +100,26 @@ def test_a_list_is_of_plugins_alone_only_if_each_entry_is(allow: list[str], alon
 
 def test_without_plugins_no_list_is_of_plugins_alone() -> None:
     assert not names_plugins_alone(["group:plugins"], frozenset())
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("exce", "exec"),
+        ("web-fetch", "web_fetch"),
+        ("memory_serch", "memory_search"),
+        ("bahs", "bash"),
+        ("wether", "weather"),
+        ("EXEC", ""),
+        ("bash", ""),
+        ("weather", ""),
+        ("web_*", ""),
+        ("group:fs", ""),
+        ("vault_memory_get", ""),
+        ("skill__web_fetch", ""),
+        ("mcp__memory_get", ""),
+        ("", ""),
+    ],
+)
+def test_a_name_that_is_almost_a_tools_is_taken_for_misspelt(name: str, meant: str) -> None:
+    assert misspelt(name, CORE_TOOLS | {"weather"}) == meant

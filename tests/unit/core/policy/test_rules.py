@@ -248,6 +248,31 @@ def test_whoever_is_given_a_plugins_tool_alone_has_nothing_else(layer: str, rule
     assert judge.warnings == ()
 
 
+TYPO = Lists(deny=("exce",))
+
+
+@pytest.mark.parametrize(
+    ("rules", "place"),
+    [
+        ({"lists": Lists(profile="full", deny=("exce",))}, "tools.deny"),
+        ({"lists": Lists(profile="full", allow=("exce",))}, "tools.allow"),
+        ({"lists": Lists(profile="full", also_allow=("exce",))}, "tools.alsoAllow"),
+        ({"by_provider": {"kit": TYPO}}, "tools.byProvider.kit.deny"),
+        ({"roles": {"owner": TYPO}}, "tools.roles.owner.deny"),
+        ({"roles": {"external": TYPO}}, "tools.roles.external.deny"),
+        ({"agents": {"ann": AgentRules(lists=TYPO)}}, "agents.list.ann.tools.deny"),
+        ({"agents": {"ann": AgentRules(by_provider={"kit": TYPO})}}, "agents.list.ann.tools.byProvider.kit.deny"),
+        ({"groups": {"irc": {"a": GroupRules(tools=TYPO)}}}, "channels.irc.groups.a.tools.deny"),
+        ({"groups": {"irc": {"a": GroupRules(senders={"7": TYPO})}}}, "channels.irc.groups.a.toolsBySender.7.deny"),
+        ({"sandbox": SandboxRules(lists=TYPO)}, "tools.sandbox.tools.deny"),
+        ({"depth": DepthRules(lists=TYPO)}, "tools.subagents.tools.deny"),
+    ],
+)
+def test_a_misspelt_tool_is_warned_about_in_every_list(rules: dict[str, Any], place: str) -> None:
+    (warning,) = compile_rules(Rules(**{"lists": FULL, **rules})).warnings
+    assert warning == f"{place} names 'exce', and no tool is called that. Did you mean exec?"
+
+
 BAD = Lists(deny=("group:none",))
 
 
