@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("ostiary.gateway")
 
 VAULT_DIFF = 100_000
+ADDRESSES_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ def _entrance(house: House, books: SharedGatewayDb, run_token: str) -> Entrance:
         limits,
         run_token=run_token,
         password=house.password,
-        rules=lambda: access_rules(house),
+        rules=NewestAccess(house),
         failure_rules=lambda: _failure_rules(house),
         books=books,
         noted=Seldom(house.auditor.note, house.clock.monotonic),
@@ -260,6 +261,26 @@ def _socket_limits(house: House) -> "SocketLimits":
         max_buffered=gateway.max_buffered_bytes,
         tick_seconds=gateway.tick_interval_ms / 1000,
     )
+
+
+class NewestAccess:
+    """The access rules of the newest configuration, made once for it: every request asks for them several times. Which addresses
+    this machine has is looked up again after a while."""
+
+    __slots__ = ("_gateway", "_house", "_rules", "_until")
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._gateway: object = None
+        self._until = 0.0
+        self._rules = AccessRules()
+
+    def __call__(self) -> AccessRules:
+        gateway, now = self._house.newest.live.current.config.gateway, self._house.clock.monotonic()
+        if gateway is not self._gateway or now >= self._until:
+            self._rules = access_rules(self._house)
+            self._gateway, self._until = gateway, now + ADDRESSES_SECONDS
+        return self._rules
 
 
 def access_rules(house: House) -> AccessRules:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ostiary.assembly.config.load import load
-from ostiary.assembly.door import access_rules, check_token, open_entrance
+from ostiary.assembly.door import NewestAccess, access_rules, check_token, open_entrance
 from ostiary.assembly.house import open_house
 from ostiary.contracts.errors import BadInput, ConfigInvalid
 from ostiary.gateway.auth.place import is_our_host
@@ -29,6 +29,17 @@ async def test_names_the_owner_allows_count_and_others_do_not(tmp_path: Path) ->
     assert not is_our_host("home.example", scope, before)
     assert is_our_host("home.example:443", scope, after)
     assert not is_our_host("evil.home.example", scope, after)
+
+
+async def test_the_rules_of_who_comes_in_are_made_once_for_a_configuration_and_anew_for_the_next(tmp_path: Path) -> None:
+    async with open_house(tmp_path, {}) as house:
+        rules = NewestAccess(house)
+        before, again = rules(), rules()
+        configure(tmp_path, {"gateway": {"allowedHosts": ["home.example"]}})
+        house.apply(load(tmp_path, {}))
+        after = rules()
+    assert again is before
+    assert (before.hosts, after.hosts) == (frozenset(), frozenset({"home.example"}))
 
 
 @pytest.mark.parametrize("name", ["*", "a b", "http://x", "x:80", "x/", "", "-x"])

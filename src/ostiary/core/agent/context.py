@@ -87,13 +87,11 @@ def _shown(session: Session, messages: Sequence[Message], facts: ModelFacts) -> 
 def images_of(messages: Sequence[Message]) -> list[Image]:
     found: list[Image] = []
     for message in messages:
-        match message:
-            case UserMessage(parts=parts):
-                found.extend(part for part in parts if isinstance(part, Image))
-            case ToolMessage(outcomes=outcomes):
-                found.extend(image for outcome in outcomes for image in outcome.images)
-            case _:
-                pass
+        if isinstance(message, UserMessage):
+            found += [part for part in message.parts if isinstance(part, Image)]
+        elif isinstance(message, ToolMessage):
+            for outcome in message.outcomes:
+                found += outcome.images
     return found
 
 

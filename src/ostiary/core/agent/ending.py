@@ -51,7 +51,8 @@ class Ending:
         if self._approvals is not None:
             # Nobody may be left with a question whose turn is over.
             self._approvals.lapse(pen, turn, "withdrawn", note=reason or "the turn is over")
-        session, partial, reason = pen.session, "" if status == "completed" else shown_of(job), self._redact(reason)
+        session, partial = pen.session, "" if status == "completed" else shown_of(job)
+        reason = self._redact(reason) if reason else ""
         reply = closing_reply(turn, status, reason, hint=hint, notices=tuple(job.notices), partial=partial)
         if "[[" in reply:
             tagged = read_reply_tag(reply, job.answers)

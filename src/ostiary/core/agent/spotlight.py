@@ -8,7 +8,17 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ostiary.contracts.content import Label, Message, Text, ToolMessage, ToolOutcome, Trust, UserMessage
+from ostiary.contracts.content import (
+    AssistantMessage,
+    Label,
+    Message,
+    Text,
+    ToolMessage,
+    ToolOutcome,
+    Trust,
+    UserMessage,
+    UserPart,
+)
 
 CLIENT_TOOL = ("api:tool",)
 _SOURCES = 3
@@ -17,21 +27,24 @@ _SOURCE_LENGTH = 80
 
 def spotlit(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Every text that nobody in the house vouches for stands between marks."""
-    return tuple(_message(message) for message in messages)
+    return tuple([message if isinstance(message, AssistantMessage) else _message(message) for message in messages])
 
 
-def _message(message: Message) -> Message:
-    match message:
-        case ToolMessage(outcomes=outcomes) if any(_is_outside(outcome.label) for outcome in outcomes):
-            return ToolMessage(outcomes=tuple(_outcome(outcome) for outcome in outcomes))
-        case UserMessage(parts=parts) if any(isinstance(part, Text) and _is_outside(part.label) for part in parts):
-            marked = (
-                replace(part, text=marks(part.text, part.label)) if isinstance(part, Text) and _is_outside(part.label) else part
-                for part in parts
-            )
-            return UserMessage(parts=tuple(marked))
-        case _:
-            return message
+def _message(message: UserMessage | ToolMessage) -> Message:
+    """The very same object if nothing of it is from outside, as nearly always: this is done for all of a history each time."""
+    if isinstance(message, ToolMessage):
+        for outcome in message.outcomes:
+            if _is_outside(outcome.label):
+                return ToolMessage(outcomes=tuple(_outcome(outcome) for outcome in message.outcomes))
+        return message
+    for part in message.parts:
+        if isinstance(part, Text) and _is_outside(part.label):
+            return UserMessage(parts=tuple(_part(part) for part in message.parts))
+    return message
+
+
+def _part(part: UserPart) -> UserPart:
+    return replace(part, text=marks(part.text, part.label)) if isinstance(part, Text) and _is_outside(part.label) else part
 
 
 def _outcome(outcome: ToolOutcome) -> ToolOutcome:

@@ -4,6 +4,7 @@ Nothing is acknowledged before it is committed, and nothing is done for somebody
 """
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Protocol
@@ -35,6 +36,7 @@ log = logging.getLogger("ostiary.intake")
 
 COMMAND_REPLIES = "command-replies"
 REPLY_SECONDS = 24 * 3600.0
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 _DROPS: Mapping[str, Drop] = {"old": "old", "new": "new", "summarize": "summarize"}
 
@@ -108,7 +110,9 @@ class Intake:
         message = checked(submission.message, rules.max_characters)
         # A key that somebody pastes into a chat is stored nowhere and told to no model.
         submission = redacted(submission, self.redact)
-        message = replace(message, text=self.redact(message.text))
+        text = self.redact(message.text)
+        if text is not message.text:
+            message = replace(message, text=text)
         if message.quoted is not None:
             message = replace(message, quoted=replace(message.quoted, text=self.redact(message.quoted.text)))
         principal = submission.principal or resolve(message.sender, rules.owners)
@@ -267,7 +271,8 @@ class Intake:
         mode: Mode = queue.mode
         if not is_busy and mode != "interrupt":
             mode = "collect" if wait else "followup"
-        return replace(item, mode=mode, ready_at=item.accepted_at + wait)
+        ready_at = item.accepted_at + wait
+        return item if (item.mode, item.ready_at) == (mode, ready_at) else replace(item, mode=mode, ready_at=ready_at)
 
 
 def session_queue(settings: Mapping[str, str], base: QueueRules) -> QueueRules:
@@ -312,7 +317,7 @@ def checked(message: InboundMessage, max_characters: int) -> InboundMessage:
 def redacted(submission: Submission, redact: Callable[[str], str]) -> Submission:
     """What a caller brings along besides the message, without secrets; the very same object if there are none."""
     context = tuple(_redacted_message(message, redact) for message in submission.context)
-    instructions = redact(submission.instructions)
+    instructions = redact(submission.instructions) if submission.instructions else ""
     if instructions == submission.instructions and all(new is old for new, old in zip(context, submission.context, strict=True)):
         return submission
     return replace(submission, instructions=instructions, context=context)
@@ -328,6 +333,6 @@ def _redacted_message(message: Message, redact: Callable[[str], str]) -> Message
 
 def clean(text: str) -> str:
     """Without control characters and halves of characters: what cannot be stored or shown."""
-    if any(character < " " and character not in "\n\r\t" for character in text) or "\x7f" in text:
-        text = "".join(character for character in text if (character >= " " and character != "\x7f") or character in "\n\r\t")
+    if _CONTROLS.search(text):
+        text = _CONTROLS.sub("", text)
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -354,8 +354,9 @@ class Lanes:
         inputs, previous = [], session.last_input_at
         for item in batch.items:
             made = input_of(item, self._words(item, previous))
-            if self._attach is not None:
-                made = replace(made, parts=(*made.parts, *await self._attach(item)))
+            attached = await self._attach(item) if self._attach is not None else ()
+            if attached:
+                made = replace(made, parts=(*made.parts, *attached))
             inputs.append(made)
             previous = item.accepted_at
         reason = self._reset_reason(batch.items[0], session.last_input_at)

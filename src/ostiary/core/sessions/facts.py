@@ -22,6 +22,8 @@ _DATE = (
 )
 _NUMBER = r"(?<![\w.])[€$£#+]?\d[\d.,'’-]*\d(?:%|€|[a-z]{1,4}\b)?|(?<![\w.])[€$£#]\d\b|\b[A-Za-z]+-?\d[\w-]*"
 _EXACT = re.compile(rf"(?P<url>{_URL})|(?P<email>{_EMAIL})|(?P<path>{_PATH})|(?P<date>(?i:{_DATE}))|(?P<number>{_NUMBER})")
+# Each of those has one of these in it, and most clauses have none.
+_HINT = re.compile(r"[\d/@]|\.\w")
 _NAME = re.compile(r"\b[^\W\d_a-z][\w'’-]*[^\W\d_][\w'’-]*(?: (?:(?:van|von|de|la|du|al) )?[^\W\d_a-z][\w'’-]+)*")
 _ENDS = re.compile(r"(?<=[.!?;])(?<![A-Z][a-z]\.)\s+|\n+")
 _STARTS = re.compile(r"(?:^|[!?:;\n\"“(*•–-]|(?<![A-Z][a-z])\.)\s*$")
@@ -97,7 +99,7 @@ def clauses(text: str) -> Iterator[Clause]:
 def _facts(clause: str) -> Iterator[str]:
     rest: list[str] = []
     place = 0
-    for found in _EXACT.finditer(clause):
+    for found in _EXACT.finditer(clause) if _HINT.search(clause) else ():
         rest.append(clause[place : found.start()])
         place = found.end()
         fact = found[0].rstrip(_TRAILING)
@@ -122,13 +124,14 @@ def missing(sources: Iterable[str], told: str, *, characters: int, width: int = 
     Names that are said all the time are left out."""
     known = told.casefold()
     found = [clause for source in sources for clause in clauses(source)]
-    shapes = Counter(map(_shape, found))
+    shape = list(map(_shape, found))
+    shapes = Counter(shape)
     left = dict.fromkeys(shapes, alike or len(found))
 
     def worth(place: int) -> float:
         clause = found[place]
         dense = len(clause.facts) / (min(len(clause.text), width) + _BARE)
-        return -dense / min(shapes[_shape(clause)], alike) ** 0.5 if alike else -dense
+        return -dense / min(shapes[shape[place]], alike) ** 0.5 if alike else -dense
 
     order = sorted(range(len(found)), key=worth)
     said: dict[str, int] = {}
@@ -139,13 +142,13 @@ def missing(sources: Iterable[str], told: str, *, characters: int, width: int = 
     for place in order:
         clause = found[place]
         lacking = [fact for fact in clause.facts if fact not in known and (said[fact] <= _COMMON or any(map(str.isdigit, fact)))]
-        if not lacking or not left[_shape(clause)]:
+        if not lacking or not left[shape[place]]:
             continue
         line = around(clause.text, lacking, width)
         if len(line) + 3 > characters:
             continue
         characters -= len(line) + 3
-        left[_shape(clause)] -= 1
+        left[shape[place]] -= 1
         quoted[place] = line
         known += "\n" + line.casefold()
     return [line for _, line in sorted(quoted.items())]
