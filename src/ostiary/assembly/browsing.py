@@ -35,8 +35,12 @@ class LazyBrowser:
         config = self._config
         limits = Limits(rooms=config.max_sessions, idle=float(config.idle_seconds), memory_bytes=config.memory_mb * 1024 * 1024)
         settings = Settings(executable=config.executable_path, limits=limits)
-        proxy = ProxyAddress(url=f"unix:{self._outlet.path}")
-        async with running_browser(settings, proxy=proxy, refuses=self._outlet.refuses, clock=self._clock) as self._browser:
+        outlet = self._outlet
+
+        def proxy_of(principal: Principal) -> ProxyAddress:
+            return ProxyAddress(url=f"unix:{outlet.socket_of(principal.role)}")
+
+        async with running_browser(settings, proxy_of=proxy_of, refuses=outlet.refuses, clock=self._clock) as self._browser:
             self._ready.set()
             await anyio.sleep_forever()
 

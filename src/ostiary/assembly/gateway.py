@@ -82,7 +82,7 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
                 def ready(url: str) -> None:
                     run.announce(url, str(certificate.certificate) if certificate is not None else "")
                     entrance.place.url = url
-                    house.outlet.ports.add(urlsplit(url).port or 0)
+                    house.outlet.keep_off(urlsplit(url).port or 0)
                     log.info("version %s listens at %s", __version__, url)
                     on_ready(url)
                     group.start_soon(entrance.socket.run)

@@ -29,7 +29,7 @@ from ostiary.assembly.vault_exec import WorkspaceExec
 from ostiary.contracts.clock import Clock, Ids
 from ostiary.contracts.content import UserPart
 from ostiary.contracts.errors import OstiaryError, SandboxUnavailable
-from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.identity import OWNER, SessionKey
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.sandbox import Sandbox
 from ostiary.contracts.store import InboxItem
@@ -114,7 +114,7 @@ async def open_hands(ground: Ground) -> AsyncIterator[Hands]:
                 exec=WorkspaceExec(
                     workspace=workspace,
                     sandbox=fences.of,
-                    proxy_socket=lambda: outlet.socket,
+                    proxy_socket=lambda: outlet.socket_of(OWNER),
                     store=ground.store,
                     clock=ground.clock,
                     ids=ground.ids,
@@ -233,7 +233,7 @@ async def _shell(ground: Ground, outlet: Outlet, workspace: DocumentWorkspace, f
             seconds=float(tools.exec.timeout_sec),
             background_seconds=tools.exec.background_ms / 1000,
             result_bytes=tools.result_max_bytes,
-            proxy_socket=outlet.socket,
+            way_out=outlet.socket_of,
         )
 
     register_shell(

@@ -72,11 +72,21 @@ class Desk:
 
 @asynccontextmanager
 async def browsing(
-    internet: Internet, limits: Limits | None = None, *, fences_network: bool = True, clock: Clock | None = None
+    internet: Internet,
+    limits: Limits | None = None,
+    *,
+    fences_network: bool = True,
+    clock: Clock | None = None,
+    guests: ProxyAddress | None = None,
 ) -> AsyncIterator[Browser]:
+    """`guests` is the proxy of everybody but the owner, if it is another one."""
     settings = Settings(limits=limits or Limits(settle=0.8), fences_network=fences_network)
     proxy = ProxyAddress(url=internet.proxy, username=internet.username, password=internet.password)
-    async with running_browser(settings, proxy=proxy, refuses=internet.refuses, clock=clock or ManualClock()) as browser:
+
+    def proxy_of(principal: Principal) -> ProxyAddress:
+        return proxy if principal.is_owner else guests or proxy
+
+    async with running_browser(settings, proxy_of=proxy_of, refuses=internet.refuses, clock=clock or ManualClock()) as browser:
         yield browser
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from ostiary.adapters.browser.browser import Browser
+from ostiary.adapters.browser.records import ProxyAddress
 from ostiary.contracts.errors import ToolError
-from tests.journeys.browser_tool.conftest import Desk
+from tests.journeys.browser_tool.conftest import Desk, browsing
 from tests.journeys.browser_tool.internet import Internet
 
 ELSEWHERE = [
@@ -80,3 +81,11 @@ async def test_the_rules_of_a_guest_hold_for_redirects_sockets_and_workers(brows
     await owner.until("tried 4")
     assert "owners.example" in internet.hosts
     await owner.do("close")
+
+
+async def test_every_room_leaves_by_the_proxy_that_keeps_its_own_rules(internet: Internet) -> None:
+    async with browsing(internet, guests=ProxyAddress(url="unix:/nowhere")) as browser:
+        owner, guest = Desk(browser, internet), Desk(browser, internet, role="guest")
+        assert "hello" in (await owner.show("<p>hello")).text
+        with pytest.raises(ToolError):
+            await guest.show("<p>hello")

@@ -22,6 +22,9 @@ _NOTHING = "No page is open; open one first."
 Refuses = Callable[[str, Principal], Awaitable[str]]
 """Why this principal may not ask for this URL; empty if it may."""
 
+ProxyOf = Callable[[Principal], ProxyAddress]
+"""The proxy that keeps this principal's rules, for every address that a name leads to as well."""
+
 
 @dataclass(slots=True)
 class _Room:
@@ -36,9 +39,9 @@ class Browser:
     """A room is one conversation at one level of authority; what one room does no other can see. A room left alone for
     `limits.idle` seconds is closed, and with the last of them the process."""
 
-    def __init__(self, settings: Settings, *, proxy: ProxyAddress, refuses: Refuses, clock: Clock, group: TaskGroup) -> None:
+    def __init__(self, settings: Settings, *, proxy_of: ProxyOf, refuses: Refuses, clock: Clock, group: TaskGroup) -> None:
         self._settings = settings
-        self._proxy = proxy
+        self._proxy_of = proxy_of
         self._refuses = refuses
         self._clock = clock
         self._group = group
@@ -65,6 +68,9 @@ class Browser:
         elif room not in self._rooms:
             raise ToolError(_NOTHING)
         frame = {name: getattr(order, name) for name in ("act", "url", "ref", "text", "submit", "page")}
+        if order.act == "open":
+            proxy = self._proxy_of(principal)
+            frame["credential"] = {"username": proxy.username, "password": proxy.password} if proxy.username else {}
         return _view(await self._ask(room, frame, may_start=order.act == "open"), self._settings.limits.image_bytes)
 
     async def look(self, session: SessionKey, principal: Principal, ref: str) -> Bound:
@@ -119,16 +125,21 @@ class Browser:
             if not may_start:
                 self._rooms.clear()
                 return None
-            process = await BrowserProcess.start(self._settings, self._proxy)
+            process = await BrowserProcess.start(self._settings)
             self._process = process
-            self._group.start_soon(process.live, self._judge, partial(self._end_when_idle, process))
+            self._group.start_soon(process.live, self._judge, self._way, partial(self._end_when_idle, process))
             return process
 
     async def _judge(self, slot: int, url: str) -> str:
-        for room in self._rooms.values():
-            if room.slot == slot:
-                return await self._refuses(url, room.principal)
-        return "nobody asked for it"
+        principal = self._whose(slot)
+        return "nobody asked for it" if principal is None else await self._refuses(url, principal)
+
+    def _way(self, slot: int) -> ProxyAddress | None:
+        principal = self._whose(slot)
+        return None if principal is None else self._proxy_of(principal)
+
+    def _whose(self, slot: int) -> Principal | None:
+        return next((room.principal for room in self._rooms.values() if room.slot == slot), None)
 
     async def _end_when_idle(self, process: BrowserProcess) -> None:
         limit = self._settings.limits.idle
@@ -144,10 +155,10 @@ class Browser:
 
 
 @asynccontextmanager
-async def running_browser(settings: Settings, *, proxy: ProxyAddress, refuses: Refuses, clock: Clock) -> AsyncIterator[Browser]:
+async def running_browser(settings: Settings, *, proxy_of: ProxyOf, refuses: Refuses, clock: Clock) -> AsyncIterator[Browser]:
     """The browser for as long as the house stands; nothing is started before it is needed, and nothing is left behind."""
     async with anyio.create_task_group() as group:
-        browser = Browser(settings, proxy=proxy, refuses=refuses, clock=clock, group=group)
+        browser = Browser(settings, proxy_of=proxy_of, refuses=refuses, clock=clock, group=group)
         try:
             yield browser
         finally:

@@ -40,7 +40,7 @@ async def _serve() -> None:
     limits = Limits(**first["limits"])
     limit_each(max(2 * limits.memory_bytes, 2 * 1024**3))
     doors = [socket.create_server(("127.0.0.1", 0), backlog=128) for _ in range(limits.rooms)]
-    proxies = [{"server": f"http://127.0.0.1:{door.getsockname()[1]}", **first["credential"]} for door in doors]
+    proxies = [f"http://127.0.0.1:{door.getsockname()[1]}" for door in doors]
     await stream.send_fds(b"p", [door.fileno() for door in doors])
     for door in doors:
         door.close()
@@ -68,7 +68,7 @@ async def _serve() -> None:
 class _House:
     """Every room there is, and the one conversation with the gateway about them."""
 
-    def __init__(self, browser: Browser, line: Line, limits: Limits, proxies: list[dict[str, str]]) -> None:
+    def __init__(self, browser: Browser, line: Line, limits: Limits, proxies: list[str]) -> None:
         self._browser = browser
         self._line = line
         self._limits = limits
@@ -124,12 +124,12 @@ class _House:
             if name not in self._rooms:
                 if frame["act"] != "open":
                     raise Failed("No page is open; open one first.")
-                self._rooms[name] = await self._make(frame["slot"])
+                self._rooms[name] = await self._make(frame["slot"], frame["credential"])
         return await self._rooms[name].perform(frame)
 
-    async def _make(self, slot: int) -> Room:
+    async def _make(self, slot: int, credential: dict[str, str]) -> Room:
         context = await self._browser.new_context(
-            proxy=cast(ProxySettings, self._proxies[slot]),
+            proxy=cast(ProxySettings, {"server": self._proxies[slot], **credential}),
             accept_downloads=False,
             service_workers="block",
             viewport=_VIEWPORT,

@@ -26,6 +26,9 @@ from ostiary.contracts.errors import SandboxUnavailable, ToolError
 Judge = Callable[[int, str], Awaitable[str]]
 """The number of a room and a URL in; why it may not be asked for out, empty if it may."""
 
+WayOf = Callable[[int], ProxyAddress | None]
+"""The number of a room in; the proxy of whoever it belongs to out, None if it is nobody's."""
+
 COMMAND = (sys.executable, "-P", "-m", "ostiary.adapters.browser.child")
 _KILL_SECONDS = 5.0
 _GRACE = 15.0
@@ -52,14 +55,11 @@ class _Waiting:
 class BrowserProcess:
     """A Chromium that runs. `live` must run beside it; when it returns, nothing of the process is left."""
 
-    def __init__(
-        self, process: Process, line: Line, doors: tuple[socket.socket, ...], settings: Settings, proxy: ProxyAddress
-    ) -> None:
+    def __init__(self, process: Process, line: Line, doors: tuple[socket.socket, ...], settings: Settings) -> None:
         self._process = process
         self._line = line
         self._doors = doors
         self._settings = settings
-        self._proxy = proxy
         self._numbers = count(1)
         self._waiting: dict[int, _Waiting] = {}
         self._judged = 0
@@ -68,7 +68,7 @@ class BrowserProcess:
         self.version = ""
 
     @classmethod
-    async def start(cls, settings: Settings, proxy: ProxyAddress) -> Self:
+    async def start(cls, settings: Settings) -> Self:
         """Raises SandboxUnavailable with what to install or allow; then nothing is left running."""
         chromium = require_parts(settings.executable)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -81,12 +81,10 @@ class BrowserProcess:
         stream = await UNIXSocketStream.from_socket(ours)
         line = Line(stream)
         limits = settings.limits
-        credential = {"username": proxy.username, "password": proxy.password} if proxy.username else {}
         fds: list[int] = []
         try:
             with anyio.fail_after(limits.start + _GRACE):
-                facts = {"executable": str(chromium), "limits": dataclasses.asdict(limits), "credential": credential}
-                await line.say(facts)
+                await line.say({"executable": str(chromium), "limits": dataclasses.asdict(limits)})
                 _, fds = await stream.receive_fds(1, limits.rooms)
                 if len(fds) != limits.rooms:
                     raise BadFrame("it opened no doors")
@@ -106,7 +104,7 @@ class BrowserProcess:
             raise SandboxUnavailable(
                 f"the browser could not be started: {_why(str(first.get('failed', said)))}", hint=_NAMESPACES
             )
-        browser = cls(process, line, tuple(socket.socket(fileno=fd) for fd in fds), settings, proxy)
+        browser = cls(process, line, tuple(socket.socket(fileno=fd) for fd in fds), settings)
         browser.version = str(first["ready"])
         return browser
 
@@ -122,14 +120,14 @@ class BrowserProcess:
     def is_busy(self) -> bool:
         return bool(self._waiting)
 
-    async def live(self, judge: Judge, beside: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def live(self, judge: Judge, way_of: WayOf, beside: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Until `end` is called or the process ends by itself; `beside` runs as long. Cancelling is not heard: call `end`.
 
         The socket is read to its end: taking the reader away while something arrives would upset the event loop."""
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as group:
                 for slot, door in enumerate(self._doors):
-                    group.start_soon(relay, door, self._proxy, self._settings.limits.connections, partial(judge, slot))
+                    group.start_soon(relay, door, partial(way_of, slot), self._settings.limits.connections, partial(judge, slot))
                 group.start_soon(self._drain)
                 group.start_soon(beside)
                 await self._hear(judge, group)

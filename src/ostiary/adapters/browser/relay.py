@@ -28,8 +28,11 @@ _LOST = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.En
 Refuses = Callable[[str], Awaitable[str]]
 """Why this URL may not be asked for; empty if it may."""
 
+Way = Callable[[], ProxyAddress | None]
+"""The proxy that keeps the rules of whoever the room belongs to now, None if it is nobody's."""
 
-async def relay(listener: socket.socket, proxy: ProxyAddress, connections: int, refuses: Refuses) -> None:
+
+async def relay(listener: socket.socket, way: Way, connections: int, refuses: Refuses) -> None:
     """Until cancelled. Beyond `connections` at once the newest is closed."""
     busy = 0
 
@@ -40,7 +43,7 @@ async def relay(listener: socket.socket, proxy: ProxyAddress, connections: int, 
                 return
             busy += 1
             try:
-                await _carry(stream, proxy, refuses)
+                await _carry(stream, way, refuses)
             finally:
                 busy -= 1
 
@@ -48,12 +51,12 @@ async def relay(listener: socket.socket, proxy: ProxyAddress, connections: int, 
         await door.serve(serve)
 
 
-async def _carry(inside: ByteStream, proxy: ProxyAddress, refuses: Refuses) -> None:
+async def _carry(inside: ByteStream, way: Way, refuses: Refuses) -> None:
     reader = BufferedByteReceiveStream(inside)
     try:
         with anyio.fail_after(_HEAD_SECONDS):
             head = await reader.receive_until(_END, _HEAD_BYTES) + _END
-            if not (url := asked_for(head)) or await refuses(url):
+            if not (url := asked_for(head)) or await refuses(url) or (proxy := way()) is None:
                 await inside.send(_NO)
                 return
         with anyio.fail_after(_CONNECT_SECONDS):

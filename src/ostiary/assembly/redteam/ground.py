@@ -272,7 +272,7 @@ async def _serve(house: House, entrance: Entrance, *, task_status: anyio.abc.Tas
     from ostiary.gateway.server import serve
 
     def ready(url: str) -> None:
-        house.outlet.ports.add(int(url.rpartition(":")[2]))
+        house.outlet.keep_off(int(url.rpartition(":")[2]))
         entrance.place.url = url
         task_status.started(url)
 

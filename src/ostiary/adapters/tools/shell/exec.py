@@ -56,16 +56,22 @@ SPEC = ToolSpec(
 )
 
 
+def nowhere_to(role: str) -> str:
+    """No network until somebody who knows the rules says where it is."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecRules:
     """How commands of a session run. A command that takes longer than `seconds` (unless it asks for more) is ended; one that
-    takes longer than `background_seconds` (0: never) goes on in the background. `proxy_socket` empty: there is no network."""
+    takes longer than `background_seconds` (0: never) goes on in the background. `way_out` gives, by role, the socket of the
+    proxy that keeps its rules; empty: there is no network."""
 
     access: Access = "none"
     seconds: float = 30.0
     background_seconds: float = 10.0
     limits: SandboxLimits = field(default_factory=SandboxLimits)
-    proxy_socket: str = ""
+    way_out: Callable[[str], str] = nowhere_to
     result_bytes: int = 8192
 
 
@@ -90,7 +96,7 @@ class Exec:
 
     async def call(self, arguments: Mapping[str, object], context: ToolContext) -> ToolResult:
         rules = self._rules(context.session)
-        wants = _read(arguments, rules)
+        wants = _read(arguments, rules, context.principal.role)
         label = context.label.join(_FROM_NETWORK) if wants.network == "proxy" else context.label
         sandbox = self._sandbox(context.session)
         order = Order(
@@ -101,7 +107,7 @@ class Exec:
             command=Command(argv=wants.argv, pty=wants.pty),
             sandbox=sandbox,
             access=rules.access,
-            profile=lambda lease: profile_for(lease, rules, wants.network, wants.seconds),
+            profile=lambda lease: profile_for(lease, rules, wants.proxy_socket, wants.seconds),
             label=label,
         )
         run = self._processes.start(order)
@@ -142,7 +148,7 @@ class Exec:
     async def bind(self, arguments: Mapping[str, object], context: ToolContext) -> Mapping[str, str]:
         """cwd, environment, fence, and the files that the command's words name, as they are now."""
         rules = self._rules(context.session)
-        wants = _read(arguments, rules)
+        wants = _read(arguments, rules, context.principal.role)
         files = await self._files.all(context) if rules.access != "none" else []
         fence = {
             "sandbox": self._sandbox(context.session).name,
@@ -168,7 +174,11 @@ class _Wants:
     patience: float
     is_background: bool
     pty: bool
-    network: Network
+    proxy_socket: str
+
+    @property
+    def network(self) -> Network:
+        return "proxy" if self.proxy_socket else "none"
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -177,7 +187,7 @@ class _Wants:
         return ("/bin/sh", "-c", self.command)
 
 
-def _read(arguments: Mapping[str, object], rules: ExecRules) -> _Wants:
+def _read(arguments: Mapping[str, object], rules: ExecRules, role: str) -> _Wants:
     """Raises ToolError."""
     fields.only(arguments, "command", "cwd", "timeout", "background", "pty", "network")
     command = fields.text(arguments, "command")
@@ -187,8 +197,9 @@ def _read(arguments: Mapping[str, object], rules: ExecRules) -> _Wants:
         command.encode()
     except UnicodeEncodeError:
         raise ToolError("command holds half a character (a lone surrogate).") from None
-    network = fields.flag(arguments, "network")
-    if network and not rules.proxy_socket:
+    wants_network = fields.flag(arguments, "network")
+    proxy_socket = rules.way_out(role) if wants_network else ""
+    if wants_network and not proxy_socket:
         raise ToolError("Commands have no network here.")
     seconds = fields.whole(arguments, "timeout", int(min(rules.seconds, MOST_SECONDS)) or 1, least=1, most=MOST_SECONDS)
     patience = rules.background_seconds if rules.background_seconds < seconds else 0.0
@@ -199,7 +210,7 @@ def _read(arguments: Mapping[str, object], rules: ExecRules) -> _Wants:
         patience=patience,
         is_background=fields.flag(arguments, "background"),
         pty=fields.flag(arguments, "pty"),
-        network="proxy" if network else "none",
+        proxy_socket=proxy_socket,
     )
 
 
@@ -209,7 +220,7 @@ def _folder(text: str) -> str:
     return clean_path(text.removeprefix(f"{WORKSPACE}/"))
 
 
-def profile_for(lease: WorkspaceLease, rules: ExecRules, network: Network, seconds: float) -> SandboxProfile:
+def profile_for(lease: WorkspaceLease, rules: ExecRules, proxy_socket: str, seconds: float) -> SandboxProfile:
     """/workspace is the lease's directory, writable; with access "ro" the documents are at /agent, read-only."""
     mounts = [Mount(source=lease.directory, target=WORKSPACE, writable=True)]
     if lease.agent_directory:
@@ -217,7 +228,7 @@ def profile_for(lease: WorkspaceLease, rules: ExecRules, network: Network, secon
     return SandboxProfile(
         mounts=tuple(mounts),
         workdir=WORKSPACE,
-        network=network,
-        proxy_socket=rules.proxy_socket if network == "proxy" else "",
+        network="proxy" if proxy_socket else "none",
+        proxy_socket=proxy_socket,
         limits=replace(rules.limits, seconds=seconds),
     )

@@ -14,7 +14,8 @@ from ostiary.adapters.tools.shell.exec import SPEC as EXEC
 from ostiary.adapters.tools.shell.process import SPEC as PROCESS
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import ToolError
-from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.identity import Principal, SessionKey
+from ostiary.contracts.messages import UserId
 from ostiary.contracts.sandbox import Mount, SandboxLimits
 from ostiary.contracts.store import Put
 from ostiary.contracts.tool import ToolSpec
@@ -122,10 +123,10 @@ async def test_a_clean_command_on_own_files_stays_trusted(tmp_path: Path) -> Non
 
 
 async def test_a_command_with_a_network_gives_untrusted_text_and_files(tmp_path: Path) -> None:
-    async with open_house(tmp_path, writes, rules=ExecRules(access="rw", proxy_socket="/run/p.sock")) as house:
+    async with open_house(tmp_path, writes, rules=ExecRules(access="rw", way_out=lambda role: f"/run/{role}.sock")) as house:
         result = await house.exec.call({"command": "curl x", "network": True}, house.context())
     profile = house.sandbox.runs[0][1]
-    assert (profile.network, profile.proxy_socket) == ("proxy", "/run/p.sock")
+    assert (profile.network, profile.proxy_socket) == ("proxy", "/run/owner.sock")
     assert (result.label or OWN).trust is Trust.UNTRUSTED
     assert {write.label.trust for write in result.writes if isinstance(write, Put) and write.label} == {Trust.UNTRUSTED}
 
@@ -249,7 +250,7 @@ async def test_an_approval_holds_while_other_files_change(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("change", [{"cwd": "src"}, {"network": True}])
 async def test_an_approval_is_bound_to_folder_and_fence(tmp_path: Path, change: dict[str, object]) -> None:
-    async with open_house(tmp_path, documents=scripts(), rules=ExecRules(access="rw", proxy_socket="/p")) as house:
+    async with open_house(tmp_path, documents=scripts(), rules=ExecRules(access="rw", way_out=lambda role: "/p")) as house:
         plain = await house.exec.bind({"command": "ls"}, house.context())
         assert plain != await house.exec.bind({"command": "ls", **change}, house.context())
 
@@ -280,3 +281,15 @@ async def test_junk_in_any_argument_is_a_result_or_a_tool_error(tmp_path: Path, 
         for name in EXEC.schema.parameters["properties"]:  # type: ignore[attr-defined]
             with suppress(ToolError):
                 assert (await house.exec.call({"command": "ls", name: junk}, house.context())).text
+
+
+async def test_a_command_goes_out_by_the_rules_of_whoever_asked(tmp_path: Path) -> None:
+    rules = ExecRules(access="rw", way_out=lambda role: {"owner": "/run/o", "guest": "/run/g"}.get(role, ""))
+    async with open_house(tmp_path, rules=rules) as house:
+        guest = replace(house.context(), principal=Principal(user=UserId(channel="x", stable_id="2"), role="guest"))
+        stranger = replace(guest, principal=Principal(user=UserId(channel="x", stable_id="3"), role="stranger"))
+        for context in (house.context(), guest):
+            await house.exec.call({"command": "true", "network": True}, context)
+        with pytest.raises(ToolError, match="no network"):
+            await house.exec.call({"command": "true", "network": True}, stranger)
+    assert [profile.proxy_socket for _, profile in house.sandbox.runs] == ["/run/o", "/run/g"]
