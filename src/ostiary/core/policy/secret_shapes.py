@@ -1,7 +1,8 @@
 """What credentials look like: the common providers' keys, private keys, tokens in headers, URLs and assignments.
 
-Every shape has a literal anchor, so that text without it costs one fast search. Every pattern begins with that literal, starts
-only where a word starts and repeats possessively, so that no text makes it look at a character more than a few times.
+Every shape has a literal anchor, so that text without it costs one fast search. Every pattern begins with a literal, of a name
+its rarest letters, starts only where a word starts and repeats possessively: no text makes it look at a character more than a
+few times.
 """
 
 import re
@@ -40,9 +41,11 @@ _CLASSES = bytes(
 )
 _NUMBERED_WORD = re.compile(rb"[A-Za-z]+[0-9]{1,4}|v?[0-9]+")
 _CAPITALS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
-LONG_RUN: Final = 16
-BEFORE_RUN: Final = 12
+LONG_RUN: Final = 20
+BEFORE_RUN: Final = 96
 _SHORTEST_RANDOM = 8
+SHORTEST_LETTERS: Final = 16
+"""No value without digits is taken for a secret, unless it has so many letters in one run."""
 _SIGN_AND_DIGIT = frozenset(b"sd")
 _SIGNS = frozenset(b"!@#$%^&*?~+=|\\")
 _JWT_OF_THE_DOCS = b"eyJzdWIiOiIxMjM0NTY3ODkw"
@@ -50,16 +53,15 @@ _JWT_OF_THE_DOCS = b"eyJzdWIiOiIxMjM0NTY3ODkw"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """`anchor` is in every match. Of a match the group `secret` is the secret, else all of it; `accept` has the last word.
+    """`anchor` is in every match. Of a match `group` is the secret; `accept` has the last word.
 
-    `folded`: anchor and pattern are written in small letters with a nought for every digit, and looked for in text made so.
     `in_run`: the anchor stands in, or up to `BEFORE_RUN` characters before, a run of `LONG_RUN` word characters."""
 
     kind: str
     anchor: bytes
     source: bytes
     accept: Accept | None = None
-    folded: bool = False
+    group: str | int = 0
     in_run: bool = True
 
     @property
@@ -110,7 +112,7 @@ def _is_drawn(piece: bytes) -> bool:
 
 def _is_mixed_case(piece: bytes, classes: bytes) -> bool:
     """Letters alone: cut at the capitals, names give syllables of some length, drawn letters mostly single ones."""
-    if len(piece) < 16 or b"u" not in classes or b"l" not in classes:
+    if len(piece) < SHORTEST_LETTERS or b"u" not in classes or b"l" not in classes:
         return False
     return 3.2 * len(_CAPITALS.findall(piece)) >= len(piece)
 
@@ -199,6 +201,7 @@ _GOES_ON = rb"(?P<rest>[a-z0_-]{0,14}+)['\"`\]]{0,2}+[ \t]{0,3}+[:=][=>]?+(?<!:>
 _VALUE = rb"(?=[^\s\"'`,;<>(){}\[\]0]{0,23}+0|[a-z+/]{24})(?P<secret>[^\s\"'`,;<>(){}\[\]]{6,256}+)"
 # A first look at both, for most mentions of a name are only that: up to seven characters lie between the sign and the value.
 _SIGN = rb"[a-z0_-]{0,14}+['\"`\] \t]{0,5}+[:=]"
+LONGEST_ASSIGNMENT: Final = 320
 FIRST_LOOK: Final = rb"(?=" + _SIGN + rb"(?![^0]{31}(?<![a-z+/]{17}[^0]{7})))"
 # A name that goes on like this tells about a secret and does not hold one.
 ABOUT: Final = re.compile(
@@ -212,42 +215,46 @@ def _assignment(keyword: bytes, name: bytes = b"") -> bytes:
     return keyword + FIRST_LOOK + name + _GOES_ON + _VALUE
 
 
-def _key(kind: str, prefix: bytes, rest: bytes, accept: Accept | None = is_no_example, *, in_run: bool = True) -> Shape:
+def _key(kind: str, prefix: bytes, rest: bytes, accept: Accept | None = is_no_example, *, group: str | int = 0) -> Shape:
     """`prefix` where a word begins; the literal comes first because that is what the engine searches fastest for."""
     plain = re.escape(prefix)
-    return Shape(kind=kind, anchor=prefix, source=plain + rb"(?<!" + _WORD + plain + rb")" + rest, accept=accept, in_run=in_run)
-
-
-def _address(kind: str, beginning: bytes, rest: bytes) -> Shape:
-    """An address that is itself the key."""
-    return Shape(kind=kind, anchor=beginning, source=re.escape(beginning) + rest, accept=is_no_example, in_run=False)
+    return Shape(kind=kind, anchor=prefix, source=plain + rb"(?<!" + _WORD + plain + rb")" + rest, accept=accept, group=group)
 
 
 def _named(kind: str, anchor: bytes, source: bytes, accept: Accept = is_password) -> Shape:
     """A value after its name."""
-    return Shape(kind=kind, anchor=anchor, source=source, accept=accept, folded=True, in_run=False)
+    return Shape(kind=kind, anchor=anchor, source=source, accept=accept, group="secret", in_run=False)
 
 
 SHAPES: Final[tuple[Shape, ...]] = (
     _key("openai", b"sk-", rb"[A-Za-z0-9_-]{20,512}+", accept=is_random),
     _key("google", b"AIza", rb"[A-Za-z0-9_-]{35}+"),
-    _key("google", b"ya29.", rb"[A-Za-z0-9_.-]{20,2048}+", in_run=False),
+    _key("google", b"ya29.", rb"(?=(?:[A-Za-z0-9]{1,4}\.)?[A-Za-z0-9_-]{20})[A-Za-z0-9_.-]{20,2048}+"),
     _key("google", b"GOCSPX-", rb"[A-Za-z0-9_-]{20,64}+"),
     _key("aws", b"AKIA", rb"[A-Z2-7]{16}+(?!" + _WORD + rb")"),
     _key("aws", b"ASIA", rb"[A-Z2-7]{16}+(?!" + _WORD + rb")"),
-    _key("gitlab", b"glpat-", rb"[A-Za-z0-9_.-]{20,320}+", in_run=False),
-    _key("slack", b"xox", rb"[abeoprs][.-][A-Za-z0-9.-]{20,512}+", accept=is_random, in_run=False),
+    _key("gitlab", b"glpat-", rb"(?=[A-Za-z0-9_-]{20})[A-Za-z0-9_.-]{20,320}+"),
+    _key("slack", b"xox", rb"[abeoprs][.-](?=[A-Za-z0-9-]{20})[A-Za-z0-9.-]{20,512}+", accept=is_random),
     _key("slack", b"xapp-", rb"[A-Za-z0-9-]{20,512}+", accept=is_random),
     _key("twilio", b"SK", rb"[0-9a-f]{32}+(?![A-Za-z0-9])", accept=None),
-    _key("sendgrid", b"SG.", rb"[A-Za-z0-9_-]{16,40}+\.[A-Za-z0-9_-]{16,64}+"),
+    _key("sendgrid", b"SG.", rb"[A-Za-z0-9_-]{20,40}+\.[A-Za-z0-9_-]{16,64}+"),
     _key("pypi", b"pypi-AgE", rb"[A-Za-z0-9_-]{40,512}+", accept=None),
     _key("vault", b"hvs.", rb"[A-Za-z0-9_-]{20,256}+"),
     _key("age", b"AGE-SECRET-KEY-1", rb"[A-Z0-9]{50,64}+", accept=None),
+    _key("jwt", b"eyJ", rb"[A-Za-z0-9_-]{17,4096}+\.eyJ[A-Za-z0-9_-]{8,16384}+\.[A-Za-z0-9_-]{8,4096}+", accept=is_jwt),
     _key(
-        "jwt", b"eyJ", rb"[A-Za-z0-9_-]{8,4096}+\.eyJ[A-Za-z0-9_-]{8,16384}+\.[A-Za-z0-9_-]{8,4096}+", accept=is_jwt, in_run=False
+        "slack",
+        b"hooks.slack.com/",
+        rb"(?:services|workflows|triggers)/(?=(?:[A-Za-z0-9_]{1,19}+/){0,3}[A-Za-z0-9_]{20})(?P<secret>[A-Za-z0-9_/]{24,128}+)",
+        group="secret",
     ),
-    _address("slack", b"hooks.slack.com/", rb"(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9_/]{24,128}+)"),
-    _address("discord", b"/api/webhooks/", rb"(?P<secret>[0-9]{15,22}+/[A-Za-z0-9_-]{40,100}+)"),
+    Shape(
+        kind="discord",
+        anchor=b"/api/webhooks/",
+        source=rb"/api/webhooks/(?P<secret>[0-9]{15,22}+/[A-Za-z0-9_-]{40,100}+)",
+        accept=is_no_example,
+        group="secret",
+    ),
     Shape(
         kind="telegram",
         anchor=b":AA",
@@ -266,28 +273,36 @@ SHAPES: Final[tuple[Shape, ...]] = (
     Shape(
         kind="putty",
         anchor=b"Private-Lines:",
+        group="secret",
         in_run=False,
         source=rb"Private-Lines: ?[0-9]{1,3}+\s{1,2}(?P<secret>(?:[A-Za-z0-9+/=]{1,80}+\s{1,2})+)",
     ),
-    Shape(
-        kind="url-password",
-        anchor=b"://",
-        in_run=False,
-        source=rb"://[^\s/:@\"'<>`\[\]]{0,80}+:(?P<secret>[^\s/@\"'<>`]{1,256}+)@",
-        accept=is_url_password,
-    ),
+)
+# Not one of them because it is found by its end, a sign that is rarer than its beginning.
+URL_PASSWORD: Final = Shape(
+    kind="url-password",
+    anchor=b"://",
+    group="secret",
+    in_run=False,
+    source=rb"://[^\s/:@\"'<>`\[\]]{0,80}+:(?P<secret>[^\s/@\"'<>`]{1,256}+)@",
+    accept=is_url_password,
+)
+LONGEST_URL: Final = 340
+# Values after their names, as a header or an assignment gives them: looked for in folded text.
+HEADERS: Final = (
     _named(
         "authorization",
         b"authorization",
-        rb"authorization['\"]?[ \t]{0,3}[:=][ \t]{0,3}['\"]?"
+        rb"z(?<=authoriz)ation['\"]?[ \t]{0,3}[:=][ \t]{0,3}['\"]?"
         rb"(?:(?:basic|bearer|token|apikey|api-key|digest|key)[ \t]{1,3})?" + _TOKEN_VALUE,
         is_header_value,
     ),
-    _named("authorization", b"bearer ", rb"bearer[ \t]{1,3}" + _TOKEN_VALUE, is_header_value),
-    _named("password", b"pass", _assignment(rb"pass(?:w(?:or)?d|phrase)")),
-    _named("password", b"pwd", _assignment(rb"pwd")),
-    _named("secret", b"secret", _assignment(rb"secret")),
-    _named("token", b"token", _assignment(rb"token")),
+    _named("authorization", b"bearer", rb"bearer[ \t]{1,3}" + _TOKEN_VALUE, is_header_value),
+)
+ASSIGNED: Final = (
+    _named("password", b"p", _assignment(rb"p(?:wd|ass(?:w(?:or)?d|phrase))")),
+    _named("secret", b"cret", _assignment(rb"cret(?<=secret)")),
+    _named("token", b"ken", _assignment(rb"k(?<=tok)en")),
     _named(
         "key",
         b"key",

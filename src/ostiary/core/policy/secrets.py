@@ -1,90 +1,19 @@
 """The secret guard: takes secrets out of text before the model, the journal, a log or a person far away sees it.
 
 Two ways of knowing one: the secrets we hold ourselves, in every form of `known_secrets`, and the shapes of `secret_shapes`.
-Pure, and linear in the text: a search for each anchor, then a pattern only where its anchor stands.
+Pure, and linear in the text.
 """
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
-from itertools import islice
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from ostiary.contracts.records import dataclass
 from ostiary.core.policy.known_secrets import Form, Known, as_bytes, prepared
 from ostiary.core.policy.protected import protected_path
 from ostiary.core.policy.secret_commands import secret_command
-from ostiary.core.policy.secret_shapes import (
-    ABOUT,
-    AFTER_PREFIX,
-    BEFORE_RUN,
-    DISCORD,
-    FOLD,
-    LONG_RUN,
-    PREFIXES,
-    SHAPES,
-    Shape,
-    compiled,
-    is_no_example,
-    is_random,
-)
-
-Span = tuple[int, int, str]
+from ostiary.core.policy.secret_search import Runs, Span, runs_of, shaped, word_like
 
 KNOWN: Final = "known"
-
-_WORTH_CONDENSING = 512
-_ALNUM = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
-_WORDS = bytes(97 if c in _ALNUM or c in b"_-" else 32 for c in range(256))
-_STRUCTURE = bytes(97 if c in _ALNUM else 95 if c in b"_-" else 32 for c in range(256))
-# Word characters as they are, all else a blank.
-_SPACED = bytes(c if c in _ALNUM or c in b"_-" else 32 for c in range(256))
-_FAR_APART = 400
-_AT_FIRST = 64 * _FAR_APART
-_MANY = 512
-_RUN = b"a" * LONG_RUN
-_KEY = b"_" + b"a" * 20
-_ANYWHERE: Final = tuple(shape for shape in SHAPES if not shape.in_run and not shape.folded)
-_FOLDED: Final = tuple(shape for shape in SHAPES if shape.folded)
-# As they begin in text whose other signs are all blanks.
-_IN_RUNS: Final = {shape.anchor.translate(_SPACED).lstrip(): shape for shape in SHAPES if shape.in_run}
-# Words before a dash that people also write: what follows must have been drawn.
-_WORDY = frozenset({b"key", b"secret", b"fw", b"ol", b"odt", b"csk", b"glc", b"hf", b"phc"})
-
-
-def _by_ending() -> dict[bytes, tuple[bytes, ...]]:
-    found: dict[bytes, tuple[bytes, ...]] = {}
-    for prefix in PREFIXES:
-        found[prefix[-2:]] = (*found.get(prefix[-2:], ()), prefix)
-    return found
-
-
-_BY_ENDING: Final = _by_ending()
-
-
-@cache
-def _heads() -> "re.Pattern[bytes]":
-    """How shapes that stand in a long run begin: the engine flies from blank to blank."""
-    letters = bytes(sorted({head[0] for head in _IN_RUNS}))
-    return re.compile(rb" (?=[MNO%s])(?=(%s|[MNO][A-Za-z0-9]{22,27}+ ))" % (letters, b"|".join(map(re.escape, sorted(_IN_RUNS)))))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Runs:
-    """The long runs of word characters of a text, each with a little of what stands before it: where most shapes begin.
-
-    The piece of `text` that begins at `begins[n]` stands `further[n]` characters further on in the whole."""
-
-    text: bytes
-    begins: tuple[int, ...] = (0,)
-    further: tuple[int, ...] = (0,)
-
-    def place(self, at: int) -> int:
-        return at + self.further[bisect_right(self.begins, at) - 1]
-
-
-_NO_RUNS: Final = _Runs(text=b"")
 
 
 class Guard:
@@ -118,8 +47,9 @@ class Guard:
     def spans(self, text: str) -> tuple[Span, ...]:
         """Where they are, in order, none touching another."""
         view = as_bytes(text)
-        runs = _runs(view)
-        found = [*_shaped(view, runs), *self._held(text, view, runs)]
+        words = word_like(view)
+        runs = runs_of(view, words)
+        found = [*shaped(view, words, runs), *self._held(text, view, runs)]
         return _apart(found) if found else ()
 
     def stream(self) -> "Stream":
@@ -145,7 +75,7 @@ class Guard:
         self._secrets = secrets
         return self._table
 
-    def _held(self, text: str, view: bytes, runs: _Runs) -> Iterator[Span]:
+    def _held(self, text: str, view: bytes, runs: Runs) -> Iterator[Span]:
         for form in self._current().found(view, runs.text.lower()):
             # Lowered as bytes: lowering text may change how long it is.
             yield from _everywhere(view.lower().decode("latin-1") if form.folded else text, form)
@@ -168,93 +98,6 @@ def _everywhere(text: str, form: Form) -> Iterator[Span]:
             first -= 1
         yield first, last, KNOWN
         start = text.find(form.text, end)
-
-
-def _runs(view: bytes) -> _Runs:
-    """Nothing if there is none; all of the text if it is short or has so many that leaving the rest out would save nothing."""
-    words = view.translate(_WORDS)
-    if _RUN not in words:
-        return _NO_RUNS
-    if len(view) < _WORTH_CONDENSING:
-        return _Runs(text=view)
-    pieces: list[bytes] = []
-    begins, further = [0], [0]
-    size = 0
-    start = words.find(_RUN)
-    while start >= 0:
-        end = words.find(b" ", start)
-        end = len(view) if end < 0 else end
-        first = max(0, start - BEFORE_RUN)
-        pieces.append(view[first : end + 1])
-        begins.append(size)
-        further.append(first - size)
-        size += len(pieces[-1])
-        if len(pieces) * _FAR_APART > min(len(view), end + _AT_FIRST):
-            return _Runs(text=view)
-        start = words.find(_RUN, end)
-    return _Runs(text=b"".join(pieces), begins=tuple(begins), further=tuple(further))
-
-
-def _shaped(view: bytes, runs: _Runs) -> Iterator[Span]:
-    if runs is not _NO_RUNS:
-        yield from _in_runs(view, runs)
-        yield from _prefixed(runs)
-    for shape in _ANYWHERE:
-        if (first := view.find(shape.anchor)) >= 0:
-            yield from _judged(shape, view, shape.pattern.finditer(view, first))
-    folded = view.translate(FOLD)
-    for shape in _FOLDED:
-        if (first := folded.find(shape.anchor)) >= 0:
-            yield from _judged(shape, view, shape.pattern.finditer(folded, first))
-
-
-def _in_runs(view: bytes, runs: _Runs) -> Iterator[Span]:
-    most = _MANY + len(view) // _FAR_APART
-    heads = list(islice(_heads().finditer(b" " + runs.text.translate(_SPACED)), most))
-    if len(heads) == most:
-        # So many would cost more one by one than the whole text does.
-        for shape in (*_IN_RUNS.values(), DISCORD):
-            yield from _judged(shape, view, shape.pattern.finditer(view))
-        return
-    for head in heads:
-        shape = _IN_RUNS.get(head[1], DISCORD)
-        # The blank before the head may be the colon that the anchor begins with.
-        match = shape.pattern.match(view, runs.place(head.start()) - shape.anchor.startswith(b":"))
-        if match is not None:
-            yield from _judged(shape, view, (match,))
-
-
-def _judged(shape: Shape, view: bytes, matches: Iterable["re.Match[bytes]"]) -> Iterator[Span]:
-    """Those of the matches that are secrets."""
-    has_rest = "rest" in shape.pattern.groupindex
-    group: str | int = "secret" if "secret" in shape.pattern.groupindex else 0
-    # The same text is often there many times.
-    verdicts: dict[bytes, bool] = {}
-    for match in matches:
-        start, end = match.span(group)
-        if has_rest and ABOUT.match(match["rest"]):
-            continue
-        secret = view[start:end]
-        is_secret = verdicts.get(secret)
-        if is_secret is None:
-            is_secret = verdicts[secret] = shape.accept is None or shape.accept(secret)
-        if is_secret:
-            yield start, end, "anthropic" if secret.startswith(b"sk-ant-") else shape.kind
-
-
-def _prefixed(runs: _Runs) -> Iterator[Span]:
-    rest = compiled(AFTER_PREFIX)
-    view = runs.text
-    structure = view.translate(_STRUCTURE)
-    at = structure.find(_KEY)
-    while at >= 0:
-        for prefix in _BY_ENDING.get(view[max(0, at - 2) : at], ()):
-            start = at - len(prefix)
-            if start >= 0 and view.startswith(prefix, start) and (start == 0 or view[start - 1] not in _ALNUM):
-                match = rest.match(view, at)
-                if match is not None and (is_random if prefix in _WORDY else is_no_example)(match[0]):
-                    yield runs.place(start), runs.place(at) + match.end() - at, PREFIXES[prefix]
-        at = structure.find(_KEY, at + len(_KEY))
 
 
 def _apart(found: list[Span]) -> tuple[Span, ...]:

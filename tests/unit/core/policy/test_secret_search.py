@@ -12,7 +12,19 @@ from tests.unit.core.policy.credentials import CREDENTIALS, URL64, drawn
 from tests.unit.core.policy.ordinary import ORDINARY
 
 from ostiary.core.policy.known_secrets import forms_of
-from ostiary.core.policy.secret_shapes import ABOUT, DISCORD, FIRST_LOOK, FOLD, PREFIXES, SHAPES, is_no_example, is_random
+from ostiary.core.policy.secret_shapes import (
+    ABOUT,
+    ASSIGNED,
+    DISCORD,
+    FIRST_LOOK,
+    FOLD,
+    HEADERS,
+    PREFIXES,
+    SHAPES,
+    URL_PASSWORD,
+    is_no_example,
+    is_random,
+)
 from ostiary.core.policy.secrets import Guard, Span
 
 WORDY = {b"key", b"secret", b"fw", b"ol", b"odt", b"csk", b"glc", b"hf", b"phc"}
@@ -22,12 +34,11 @@ PAIRS = ("token=", "api_key: '", "Password => ", "secret[", ":>", "sk-", "xoxb-"
 
 
 def shaped(view: bytes) -> Iterator[Span]:
-    folded = view.translate(FOLD)
-    for shape in (*SHAPES, DISCORD):
-        for match in re.finditer(shape.source.replace(FIRST_LOOK, b""), folded if shape.folded else view):
-            names = match.re.groupindex
-            start, end = match.span("secret" if "secret" in names else 0)
-            is_about = "rest" in names and ABOUT.match(match["rest"]) is not None
+    named = {shape: view.translate(FOLD) for shape in (*HEADERS, *ASSIGNED)}
+    for shape in (*SHAPES, DISCORD, URL_PASSWORD, *named):
+        for match in re.finditer(shape.source.replace(FIRST_LOOK, b""), named.get(shape, view)):
+            start, end = match.span(shape.group)
+            is_about = shape in ASSIGNED and ABOUT.match(match["rest"]) is not None
             if not is_about and (shape.accept is None or shape.accept(view[start:end])):
                 yield start, end, "anthropic" if view.startswith(b"sk-ant-", start) else shape.kind
     for prefix, kind in PREFIXES.items():
