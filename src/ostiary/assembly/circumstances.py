@@ -1,5 +1,7 @@
 """What the judge asks while a generation of the rules is in force: switches, the guard, what a conversation has seen."""
 
+from collections.abc import Callable
+
 from ostiary.contracts.content import Message
 from ostiary.contracts.policy import Action
 from ostiary.core.agent.leaks import Known
@@ -16,12 +18,14 @@ class Circumstances:
     def __init__(self, guard: Layer | None = None) -> None:
         self.control: Control | None = None
         self.sessions: Sessions | None = None
+        self.has_way_out: Callable[[], bool] = lambda: False
         self.runtime = Runtime(
             is_on=self._is_on,
             is_strict=self._is_strict,
             guard=guard,
             is_known_url=self._is_known_url,
             is_named=self._is_named,
+            is_watched=lambda action: self.has_way_out(),
         )
 
     def _is_on(self, tool: str) -> bool:

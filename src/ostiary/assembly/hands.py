@@ -55,6 +55,10 @@ class RunningCommands:
         self._processes = processes
         self._browser = browser
 
+    def has_way_out(self) -> bool:
+        """Whether a command is under way that reaches the network."""
+        return self._processes.has_way_out
+
     async def stop_all(self, reason: str) -> int:
         ended = self._browser is not None and self._browser.end(reason)
         return await self._processes.end_all() + int(ended)

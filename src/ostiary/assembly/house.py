@@ -348,6 +348,7 @@ def _build(
     )
     engine.control = circumstances.control = control
     circumstances.sessions = sessions
+    circumstances.has_way_out = hands.running.has_way_out
     changes = Changes(sessions=sessions, documents=store.documents, clock=clock)
 
     def follow(rules: Rules) -> None:

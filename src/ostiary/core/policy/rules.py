@@ -19,7 +19,7 @@ from ostiary.core.policy.judge import Judge, Layer
 from ostiary.core.policy.layers import Lists, list_layer, lists_layer, profile_layer
 from ostiary.core.policy.names import CORE_TOOLS, NameSet, misspelt, names_plugins_alone
 from ostiary.core.policy.places import Groups, group_layer, sender_layer
-from ostiary.core.policy.taint import TaintRules, taint_layer
+from ostiary.core.policy.taint import TaintRules, never_watched, taint_layer
 
 LAYERS = (
     "profile",
@@ -87,13 +87,14 @@ def not_strict() -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """What changes while a generation is in force. `is_on` tells whether the owner switched a tool on; `is_strict` whether
-    even the owner before the house needs a switch. `guard` keeps secrets. The other two: see TaintRules."""
+    even the owner before the house needs a switch. `guard` keeps secrets. The other three: see TaintRules."""
 
     is_on: Callable[[str], bool] = nothing_on
     is_strict: Callable[[], bool] = not_strict
     guard: Layer | None = None
     is_known_url: Callable[[Action, str], bool] | None = None
     is_named: Callable[[Action, str], bool] | None = None
+    is_watched: Callable[[Action], bool] = never_watched
 
 
 def compile_rules(rules: Rules, runtime: Runtime | None = None) -> Judge:
@@ -150,7 +151,7 @@ def _taint(rules: Rules, runtime: Runtime) -> TaintRules:
     def is_fenced(action: Action) -> bool:
         return rules.sandbox_of(action.session.agent).holds(action.session)
 
-    taint = replace(rules.taint, is_fenced=is_fenced)
+    taint = replace(rules.taint, is_fenced=is_fenced, is_watched=runtime.is_watched)
     if runtime.is_known_url is not None:
         taint = replace(taint, is_known_url=runtime.is_known_url)
     return taint if runtime.is_named is None else replace(taint, is_named=runtime.is_named)

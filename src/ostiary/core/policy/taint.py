@@ -24,6 +24,7 @@ Knows = Callable[[Action, str], bool]
 
 NAME = "taint"
 _SHOWN_SOURCES = 3
+_CHANGING = frozenset({Effect.EXECUTE, Effect.WRITE})
 # A search goes to the engine the owner chose, whoever asked for it.
 _FIXED_DESTINATION = frozenset({"web_search"})
 
@@ -38,11 +39,17 @@ def always_fenced(action: Action) -> bool:
     return True
 
 
+def never_watched(action: Action) -> bool:
+    """No program with the network sees the files."""
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaintRules:
     """`mode` holds for every role that `by_role` does not name. `recipients` are addresses (`channel:chat`) that are always
     fine. `is_known_url` tells whether people or a search gave the URL in this conversation, `is_named` whether the owner's own
-    words in it name the recipient. `is_fenced` tells whether a command of this action has no network by itself."""
+    words in it name the recipient. `is_fenced` tells whether a command of this action has no network by itself, `is_watched`
+    whether a program that has it sees the files."""
 
     mode: Mode = "ask"
     by_role: Mapping[str, Mode] = field(default_factory=dict)
@@ -50,6 +57,7 @@ class TaintRules:
     is_known_url: Knows = nothing_known
     is_named: Knows = nothing_known
     is_fenced: Callable[[Action], bool] = always_fenced
+    is_watched: Callable[[Action], bool] = never_watched
 
 
 def taint_layer(rules: TaintRules) -> Layer | None:
@@ -90,6 +98,8 @@ def _danger(action: Action, rules: TaintRules) -> str:
         return f"{name} would use a secret"
     if Effect.EXECUTE in effects and _reaches_network(action, effects, rules):
         return f"{name} would run something that can reach the network"
+    if effects & _CHANGING and rules.is_watched(action):
+        return f"{name} would change files that a program with the network is at work on"
     if Effect.SEND in effects:
         return _sending(action, effects, rules)
     if Effect.WRITE in effects and not is_undoable_write(action, effects):

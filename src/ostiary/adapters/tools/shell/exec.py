@@ -109,6 +109,7 @@ class Exec:
             access=rules.access,
             profile=lambda lease: profile_for(lease, rules, wants.proxy_socket, wants.seconds),
             label=label,
+            has_network=wants.network == "proxy",
         )
         run = self._processes.start(order)
         try:
@@ -149,6 +150,13 @@ class Exec:
         """cwd, environment, fence, and the files that the command's words name, as they are now."""
         rules = self._rules(context.session)
         wants = _read(arguments, rules, context.principal.role)
+        if wants.network == "proxy" and self._processes.is_at_work(context.session):
+            # What lies there when it is allowed need not be what lies there when it begins.
+            raise ToolError(
+                "Another command of this conversation is at work on the files and could change what this one would run with the"
+                " network.",
+                hint="End it with the process tool first, or run this one without the network.",
+            )
         files = await self._files.all(context) if rules.access != "none" else []
         fence = {
             "sandbox": self._sandbox(context.session).name,

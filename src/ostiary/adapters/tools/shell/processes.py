@@ -43,6 +43,7 @@ class Order:
     access: Access
     profile: Callable[[WorkspaceLease], SandboxProfile]
     label: Label
+    has_network: bool = False
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -169,6 +170,15 @@ class Processes:
     def find(self, session: SessionKey, name: str) -> Run | None:
         run = self._runs.get(name)
         return run if run is not None and run.session == session else None
+
+    def is_at_work(self, session: SessionKey) -> bool:
+        """Whether a command of the session may change its files at this moment."""
+        return any(run.may_change_files and not run.done.is_set() for run in self.of(session))
+
+    @property
+    def has_way_out(self) -> bool:
+        """Whether a command is under way that reaches the network: what is written to the files now is brought to it."""
+        return any(run.order.has_network and not run.done.is_set() for run in self._runs.values())
 
     async def capture(self, run: Run, *, author: str, turn: str, label: Label) -> Capture:
         """The changes of a run that is done, once; the run is forgotten. Those of one in the background are committed
