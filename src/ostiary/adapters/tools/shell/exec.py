@@ -9,7 +9,7 @@ from ostiary.adapters.tools import fields
 from ostiary.adapters.tools.files import Files, clean_path
 from ostiary.adapters.tools.shell.binding import digest_of, named
 from ostiary.adapters.tools.shell.output import clean
-from ostiary.adapters.tools.shell.processes import Order, Processes, Run
+from ostiary.adapters.tools.shell.processes import Order, Processes, Run, news_of
 from ostiary.adapters.tools.shell.results import finished, so_far
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import ToolError
@@ -30,6 +30,8 @@ _REPORTED = 2_000
 _LATE = 30.0
 _BEGIN = 90.0
 _IN_FOLDER = 'cd -- "$0" && exec /bin/sh -c "$1"'
+# A program that is offered input waits for it, and many look for some when nobody thought of any.
+_NO_INPUT = "exec </dev/null; "
 _FROM_NETWORK = Label(trust=Trust.UNTRUSTED, sources=("network",))
 
 SPEC = ToolSpec(
@@ -137,7 +139,7 @@ class Exec:
                 with anyio.move_on_after(_REPORT_EVERY):
                     await run.done.wait()
                 if run.process is not None and not run.done.is_set():
-                    data, offset = run.process.output(offset)
+                    data, offset = news_of(run.process, offset)
                     if data:
                         context.report(clean(data[-_REPORTED:]))
         if run.done.is_set():
@@ -190,9 +192,11 @@ class _Wants:
 
     @property
     def argv(self) -> tuple[str, ...]:
+        """Only what was started to be talked to has an input."""
+        before = "" if self.pty or self.is_background else _NO_INPUT
         if self.cwd:
-            return ("/bin/sh", "-c", _IN_FOLDER, f"{WORKSPACE}/{self.cwd}", self.command)
-        return ("/bin/sh", "-c", self.command)
+            return ("/bin/sh", "-c", before + _IN_FOLDER, f"{WORKSPACE}/{self.cwd}", self.command)
+        return ("/bin/sh", "-c", before + self.command)
 
 
 def _read(arguments: Mapping[str, object], rules: ExecRules, role: str) -> _Wants:

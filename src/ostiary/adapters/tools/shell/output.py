@@ -19,6 +19,16 @@ def clean(raw: bytes) -> str:
     return _CONTROL.sub("", text)
 
 
+def whole_characters(raw: bytes) -> int:
+    """How many of the bytes are whole characters: the rest of the last one may be on its way."""
+    for back in range(1, min(4, len(raw)) + 1):
+        first = raw[-back]
+        if first & 0xC0 != 0x80:
+            size = 4 if first >= 0xF0 else 3 if first >= 0xE0 else 2 if first >= 0xC0 else 1
+            return len(raw) - back if size > back else len(raw)
+    return len(raw)
+
+
 def capped(text: str, room: int) -> str:
     """Head and tail that fit into `room` bytes, with the number of bytes between them."""
     raw = text.encode("utf-8", "replace")

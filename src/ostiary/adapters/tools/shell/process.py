@@ -6,7 +6,7 @@ import anyio
 
 from ostiary.adapters.tools import fields
 from ostiary.adapters.tools.shell.exec import ExecRules
-from ostiary.adapters.tools.shell.processes import Processes, Run
+from ostiary.adapters.tools.shell.processes import Processes, Run, news_of
 from ostiary.adapters.tools.shell.results import finished, so_far
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import ToolError
@@ -100,9 +100,12 @@ class ProcessTool:
         if not data or len(data) > MAX_DATA:
             raise ToolError(f"data must be 1 to {MAX_DATA:,} characters; end a line with a line break.")
         if run.process is None or run.done.is_set():
-            raise ToolError(f"{run.id} takes no input any more; poll it.")
+            raise ToolError(f"{run.id} has ended; poll it.")
         with anyio.move_on_after(_WRITE_SECONDS) as limit:
-            await run.process.write(data.encode("utf-8", "replace"))
+            try:
+                await run.process.write(data.encode("utf-8", "replace"))
+            except ToolError:
+                raise ToolError(f"{run.id} takes no input; only what exec starts with background or pty does.") from None
         if limit.cancelled_caught:
             raise ToolError(f"{run.id} does not read its input.")
 
@@ -129,4 +132,4 @@ def _state(run: Run) -> str:
 
 
 def _has_news(run: Run) -> bool:
-    return run.process is not None and run.process.output(run.offset)[1] > run.offset
+    return run.process is not None and news_of(run.process, run.offset)[1] > run.offset

@@ -10,6 +10,7 @@ import anyio
 from anyio import CancelScope, Event
 from anyio.abc import TaskGroup
 
+from ostiary.adapters.tools.shell.output import whole_characters
 from ostiary.contracts.clock import Clock, Ids
 from ostiary.contracts.content import Label
 from ostiary.contracts.errors import OstiaryError, SandboxUnavailable, StoreError, ToolError
@@ -89,8 +90,18 @@ class Run:
         """What it has printed since this was last asked."""
         if self.process is None:
             return b""
-        data, self.offset = self.process.output(self.offset)
+        data, self.offset = news_of(self.process, self.offset, is_over=self.done.is_set())
         return data
+
+
+def news_of(process: Process, offset: int, *, is_over: bool = False) -> tuple[bytes, int]:
+    """What was printed beyond `offset`, up to the last whole character unless it is over, and how far that is. What is kept no
+    more is told by its size."""
+    data, reached = process.output(offset)
+    lost = reached - offset - len(data)
+    whole = len(data) if is_over else whole_characters(data)
+    told = f"[… {lost:,} bytes left out …]\n".encode() if lost > 0 else b""
+    return told + data[:whole], reached - (len(data) - whole)
 
 
 def _nobody(run: Run) -> None:

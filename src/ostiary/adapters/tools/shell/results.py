@@ -65,7 +65,7 @@ async def finished(run: Run, processes: Processes, context: ToolContext, *, room
 
 def _how(ended: Exit) -> str:
     if ended.timed_out:
-        return f"[ended after {ended.seconds:.0f} s: its time was over]"
+        return f"[ended after {ended.seconds:.0f} s: its time was over; give it more timeout, or background]"
     if ended.code is None:
         return f"[ended by signal {ended.signal} after {ended.seconds:.1f} s]"
     return f"[exit {ended.code}, {ended.seconds:.1f} s]"

@@ -28,7 +28,7 @@ OWN = Label(trust=Trust.OWNER, sources=("me",))
 
 @dataclass(slots=True, eq=False)
 class FakeProcess:
-    """Prints what it is told to; ends when its deed is done or `end` is called."""
+    """Prints what it is told to; ends when its deed is done or `end` is called. One that is deaf takes no input."""
 
     directory: Path
     printed: bytearray = field(default_factory=bytearray)
@@ -37,6 +37,7 @@ class FakeProcess:
     stopped: anyio.Event = field(default_factory=anyio.Event)
     over: anyio.Event = field(default_factory=anyio.Event)
     exit: Exit | None = None
+    is_deaf: bool = False
 
     def print(self, data: bytes) -> None:
         self.printed += data
@@ -45,7 +46,7 @@ class FakeProcess:
         return bytes(self.printed[after:]), len(self.printed)
 
     async def write(self, data: bytes) -> None:
-        if self.over.is_set():
+        if self.over.is_set() or self.is_deaf:
             raise ToolError("gone")
         self.given.append(data)
         self.told.set()

@@ -85,7 +85,7 @@ async def test_another_folder_is_entered_by_the_shell(tmp_path: Path, cwd: str, 
     assert house.sandbox.runs[0][0].argv == (
         "/bin/sh",
         "-c",
-        'cd -- "$0" && exec /bin/sh -c "$1"',
+        'exec </dev/null; cd -- "$0" && exec /bin/sh -c "$1"',
         f"/workspace/{folder}",
         "ls $0",
     )
@@ -293,3 +293,13 @@ async def test_a_command_goes_out_by_the_rules_of_whoever_asked(tmp_path: Path) 
         with pytest.raises(ToolError, match="no network"):
             await house.exec.call({"command": "true", "network": True}, stranger)
     assert [profile.proxy_socket for _, profile in house.sandbox.runs] == ["/run/o", "/run/g"]
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [({}, "exec </dev/null; cat"), ({"background": True}, "cat"), ({"pty": True}, "cat")],
+)
+async def test_only_what_was_started_to_be_talked_to_has_an_input(tmp_path: Path, more: dict[str, object], line: str) -> None:
+    async with open_house(tmp_path) as house:
+        await house.exec.call({"command": "cat", **more}, house.context())
+    assert house.sandbox.runs[0][0].argv[-1] == line

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostiary.adapters.tools.shell.output import capped, clean
+from ostiary.adapters.tools.shell.output import capped, clean, whole_characters
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,22 @@ def test_a_cap_holds(text: str, room: int) -> None:
 def test_head_and_tail_are_kept() -> None:
     text = capped("begin" + "x" * 1000 + "end", 200)
     assert (text[:5], text[-3:], "868 bytes left out" in text) == ("begin", "end", True)
+
+
+@pytest.mark.parametrize(
+    ("raw", "size"),
+    [
+        (b"", 0),
+        (b"abc", 3),
+        ("é".encode(), 2),
+        ("aé".encode()[:-1], 1),
+        ("a€".encode()[:-1], 1),
+        ("a😀".encode()[:-1], 1),
+        ("a😀".encode()[:-3], 1),
+        ("a😀".encode(), 5),
+        (b"\x80\x80\x80\x80\x80", 5),
+        (b"a\xff", 1),
+    ],
+)
+def test_a_character_that_is_not_there_yet_is_waited_for(raw: bytes, size: int) -> None:
+    assert whole_characters(raw) == size

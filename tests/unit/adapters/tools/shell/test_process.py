@@ -5,6 +5,7 @@ import pytest
 from tests.unit.adapters.tools.shell.support import MAIN, FakeProcess, House, open_house
 
 from ostiary.adapters.tools.shell import ExecRules
+from ostiary.adapters.tools.shell.processes import news_of
 from ostiary.contracts.errors import ToolError
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.tool import Effect, ToolResult
@@ -156,3 +157,34 @@ def test_looking_and_ending_are_harmless_and_writing_is_not() -> None:
 
     assert [SPEC.effects_of({"action": action}) for action in ("list", "poll", "kill")] == [frozenset({Effect.READ})] * 3
     assert SPEC.effects_of({"action": "write"}) == frozenset({Effect.EXECUTE})
+
+
+async def test_a_character_printed_in_two_halves_is_read_whole(tmp_path: Path) -> None:
+    async with open_house(tmp_path, serves, rules=SOON) as house:
+        name = await background(house)
+        process = house.sandbox.processes[0]
+        process.print(b"caf\xc3")
+        assert (await act(house, "poll", name)).text.startswith("caf\n[still")
+        process.print(b"\xa9\n")
+        assert (await act(house, "poll", name)).text.startswith("é\n[still")
+        process.print(b"half \xe2\x82")
+        process.told.set()
+        await house.processes.of(MAIN)[0].done.wait()
+        ended = await act(house, "poll", name)
+    assert ended.text.startswith("half \ufffdbye\n[exit 0")
+
+
+async def test_output_that_was_not_kept_is_told_by_its_size() -> None:
+    class Lossy(FakeProcess):
+        def output(self, after: int = 0) -> tuple[bytes, int]:
+            return b"the end", 1_000_000
+
+    assert news_of(Lossy(Path()), 100) == ("[… 999,893 bytes left out …]\nthe end".encode(), 1_000_000)
+
+
+async def test_writing_to_what_takes_no_input_says_what_does(tmp_path: Path) -> None:
+    async with open_house(tmp_path, serves, rules=SOON) as house:
+        name = await background(house)
+        house.sandbox.processes[0].is_deaf = True
+        with pytest.raises(ToolError, match="only what exec starts with background or pty does"):
+            await act(house, "write", name, data="x")
