@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from ostiary.contracts.errors import ToolError
@@ -57,6 +58,35 @@ async def test_cancelling_ends_the_whole_tree(way: str, fence: Fence) -> None:
         assert alive(marker)
         group.cancel_scope.cancel()
     assert alive(marker) == []
+
+
+async def test_cancelling_while_it_begins_leaves_nothing(fence: Fence) -> None:
+    marker = uuid4().hex
+    for turns in range(12):
+        async with anyio.create_task_group() as group:
+            group.start_soon(fence.run, "/bin/sh", "-c", f"while :; do sleep 1; done; : {marker}")
+            for _ in range(turns):
+                await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
+        assert alive(marker) == []
+
+
+async def test_a_daemon_is_gone_when_the_end_of_its_parent_is_reported(fence: Fence) -> None:
+    marker = uuid4().hex
+    daemon = f"""
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.execv('/bin/sh', ['sh', '-c', 'sleep 60; sleep 60; : {marker}'])
+os.wait()
+os._exit(0)
+"""
+    left = []
+    for _ in range(10):
+        await fence.python(daemon)
+        left += alive(marker)
+    assert left == []
 
 
 async def test_a_polite_command_may_tidy_up(fence: Fence) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -12,7 +13,7 @@ from ostiary.adapters.sandbox.instructions import failed
 from ostiary.adapters.sandbox.machine import Machine, examine, hand_over
 from ostiary.adapters.sandbox.order import Order
 from ostiary.adapters.sandbox.probe import try_canaries
-from ostiary.adapters.sandbox.running import Running, Tree, running
+from ostiary.adapters.sandbox.running import Running, Tree
 from ostiary.adapters.sandbox.served import Server, ServerGone
 from ostiary.adapters.sandbox.servers import Servers
 from ostiary.adapters.sandbox.view import Source
@@ -50,9 +51,7 @@ class Bubblewrap:
         await self._examined()
 
     async def run(self, command: Command, profile: SandboxProfile, *, on_output: Callable[[bytes], None] | None = None) -> Exit:
-        machine = await self._examined()
-        async with self._started(machine, command, profile, interactive=False, on_output=on_output) as process:
-            return await process.wait()
+        return await self._run(await self._examined(), command, profile, on_output)
 
     def start(self, command: Command, profile: SandboxProfile) -> AbstractAsyncContextManager[Process]:
         return self._start(command, profile)
@@ -69,9 +68,20 @@ class Bubblewrap:
 
     @asynccontextmanager
     async def _start(self, command: Command, profile: SandboxProfile) -> AsyncIterator[Process]:
-        machine = await self._examined()
-        async with self._started(machine, command, profile, interactive=True, on_output=None) as process:
+        process = await self._begin(await self._examined(), command, profile, interactive=True)
+        try:
             yield process
+        finally:
+            await process.finish()
+
+    async def _run(
+        self, machine: Machine, command: Command, profile: SandboxProfile, on_output: Callable[[bytes], None] | None = None
+    ) -> Exit:
+        process = await self._begin(machine, command, profile, on_output=on_output)
+        try:
+            return await process.wait()
+        finally:
+            await process.finish()
 
     async def _examined(self) -> Machine:
         """Once, before the first command: the way commands will take is tried on canaries."""
@@ -89,27 +99,23 @@ class Bubblewrap:
             return self._machine
 
     async def _try(self, machine: Machine) -> None:
-        async def run(command: Command, profile: SandboxProfile) -> Exit:
-            async with self._started(machine, command, profile, interactive=False, on_output=None) as process:
-                return await process.wait()
-
-        await try_canaries(run, self._state, known=(*view.PLACES, "/workspace"))
+        await try_canaries(partial(self._run, machine), self._state, known=(*view.PLACES, "/workspace"))
         # The canaries are gone, and with them the use of a server that holds them.
         self._servers.close()
 
-    @asynccontextmanager
-    async def _started(
+    async def _begin(
         self,
         machine: Machine,
         command: Command,
         profile: SandboxProfile,
         *,
-        interactive: bool,
-        on_output: Callable[[bytes], None] | None,
-    ) -> AsyncIterator[Running]:
+        interactive: bool = False,
+        on_output: Callable[[bytes], None] | None = None,
+    ) -> Running:
+        """A command that runs, for the caller to finish."""
         _check(command, profile)
         order = Order(command=command, profile=profile, environment=environment.inside(command, profile), interactive=interactive)
-        server: Server | None = None
+        give_back: Callable[[], None] | None = None
         tree: Tree
         with ExitStack() as held:
             sources = view.open_sources(profile, held)
@@ -118,15 +124,16 @@ class Bubblewrap:
                 tree = await start_cold(machine, sources, order)
             else:
                 server, tree = await self._through_server(machine, sources, order)
-        disk = next((mount.source for mount in profile.mounts if mount.writable), "")
-        try:
-            async with running(
-                tree, profile.limits, stdin=command.stdin, interactive=interactive, on_output=on_output, disk=disk
-            ) as process:
-                yield process
-        finally:
-            if server is not None:
-                self._servers.give_back(server)
+                give_back = partial(self._servers.give_back, server)
+        return Running(
+            tree,
+            profile.limits,
+            stdin=command.stdin,
+            interactive=interactive,
+            on_output=on_output,
+            disk=next((mount.source for mount in profile.mounts if mount.writable), ""),
+            then=give_back,
+        )
 
     async def _through_server(self, machine: Machine, sources: tuple[Source, ...], order: Order) -> tuple[Server, Tree]:
         """One that is kept may end just before it is asked: then another is started, for nothing has happened yet."""

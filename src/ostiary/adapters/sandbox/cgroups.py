@@ -128,8 +128,8 @@ def _first(limits: SandboxLimits) -> Mapping[str, str]:
 
 
 def _processes(limits: SandboxLimits) -> int:
-    """With room for the sandbox's own: server, spare, first process."""
-    return limits.processes + 4
+    """With room for the sandbox's own: server, two spares, first process, and another that has just told its end."""
+    return limits.processes + 5
 
 
 def _set(directory: Path, settings: Mapping[str, str]) -> None:

@@ -19,7 +19,7 @@ from ostiary.adapters.sandbox.launch import Launched, data_file, launch, rlimits
 from ostiary.adapters.sandbox.machine import Machine
 from ostiary.adapters.sandbox.order import Order
 from ostiary.adapters.sandbox.proc import tree
-from ostiary.adapters.sandbox.running import NeverBegan
+from ostiary.adapters.sandbox.running import NeverBegan, Outcome
 from ostiary.adapters.sandbox.view import PROXY_SOCKET, Source
 from ostiary.contracts.errors import SandboxUnavailable
 from ostiary.contracts.sandbox import Command, SandboxProfile
@@ -39,12 +39,13 @@ class ColdTree:
     def settle(self) -> Callable[[], bool] | None:
         return None
 
-    async def gone(self) -> tuple[int | None, int | None]:
-        status = await self._launched.ended()
-        if status is None:
-            raise NeverBegan
-        # bubblewrap reports a signal as shells do.
-        return (None, status - 128) if 128 < status < 128 + signal.NSIG else (status, None)
+    def follow(self, over: Callable[[Outcome], None]) -> None:
+        def ended(status: int | None) -> None:
+            # bubblewrap reports a signal as shells do.
+            is_signal = status is not None and 128 < status < 128 + signal.NSIG
+            over(NeverBegan() if status is None else (None, status - 128) if is_signal else (status, None))
+
+        self._launched.follow(ended)
 
     def terminate(self) -> None:
         for pid in tree(self._launched.inner)[1:]:
@@ -83,8 +84,7 @@ async def start_cold(machine: Machine, sources: Sequence[Source], order: Order) 
         made = ColdTree(launched, ends, group)
         try:
             if not (await launched.meet() and await _join(launched.inner, group)):
-                launched.kill()
-                await launched.ended()
+                launched.close()
                 raise failed(text_of(ends.reader))
             os.write(go, b"g")
         except BaseException:

@@ -22,6 +22,7 @@ from ostiary.adapters.sandbox.machine import check_socket
 from ostiary.adapters.sandbox.ownership import give, lend, unprivileged_user
 from ostiary.adapters.sandbox.probe import try_canaries
 from ostiary.adapters.sandbox.running import Running, running
+from ostiary.adapters.sandbox.waits import Over, Until, awaiting
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
 from ostiary.contracts.sandbox import Command, SandboxProfile
 
@@ -91,11 +92,12 @@ def _forwarding(profile: SandboxProfile) -> list[str]:
 class ContainerTree:
     """The engine's client is our child; the container is ended by name, and its absence is looked for."""
 
-    def __init__(self, engine: str, name: str, child: Child, ends: Ends) -> None:
+    def __init__(self, engine: str, name: str, child: Child, ends: Ends, until: Until) -> None:
         self._engine = engine
         self._name = name
         self._child = child
         self.ends = ends
+        self._until = until
         self._asked: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -107,7 +109,10 @@ class ContainerTree:
     def settle(self) -> Callable[[], bool] | None:
         return None
 
-    async def gone(self) -> tuple[int | None, int | None]:
+    def follow(self, over: Over) -> None:
+        self._until(self._gone, over)
+
+    async def _gone(self) -> tuple[int | None, int | None]:
         code = await self._child.wait()
         await self._call("rm", "--force", "--volumes", self._name)
         left = await self._call("ps", "--all", "--quiet", "--filter", f"name=^/?{self._name}$")
@@ -139,6 +144,8 @@ class ContainerTree:
         return b"no answer"
 
     def close(self) -> None:
+        if self._child.returncode is None:
+            self.kill()
         for asked in self._asked:
             try:
                 asked.wait(_SECONDS)
@@ -193,9 +200,12 @@ class Container:
                 env={**_client(), **command.env},
                 start_new_session=True,
             )
-        tree = ContainerTree(engine, name, child, ends)
-        async with running(tree, profile.limits, stdin=command.stdin, interactive=interactive, on_output=on_output) as process:
-            yield process
+        async with awaiting() as until:
+            tree = ContainerTree(engine, name, child, ends, until)
+            async with running(
+                tree, profile.limits, stdin=command.stdin, interactive=interactive, on_output=on_output
+            ) as process:
+                yield process
 
 
 def _hand_over(profile: SandboxProfile, held: ExitStack) -> int:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ostiary.adapters.sandbox import environment
 from ostiary.adapters.sandbox.plain import on_host, start_plain
 from ostiary.adapters.sandbox.running import Running, running
+from ostiary.adapters.sandbox.waits import awaiting
 from ostiary.contracts.errors import SandboxUnavailable
 from ostiary.contracts.sandbox import Command, Exit, Process, SandboxProfile
 
@@ -41,8 +42,9 @@ class Host:
         seen = environment.inside(command, replace(profile, network="none"))
         workdir = on_host(profile.workdir, profile)
         seen = {**seen, "HOME": workdir}
-        tree = await start_plain(command.argv, command, environment=seen, cwd=workdir, interactive=interactive)
-        async with running(
-            tree, profile.limits, stdin=command.stdin, interactive=interactive, on_output=on_output, disk=workdir
-        ) as process:
-            yield process
+        async with awaiting() as until:
+            tree = await start_plain(command.argv, command, until, environment=seen, cwd=workdir, interactive=interactive)
+            async with running(
+                tree, profile.limits, stdin=command.stdin, interactive=interactive, on_output=on_output, disk=workdir
+            ) as process:
+                yield process

@@ -1,11 +1,12 @@
 """Starting bubblewrap: with a clean environment, as the right user, and known by its first process."""
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
 from errno import EINVAL
 from fcntl import F_ADD_SEALS, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_WRITE, fcntl
 
@@ -102,17 +103,27 @@ class Launched:
     def is_alive(self) -> bool:
         return self._outer.poll() is None
 
-    async def ended(self) -> int | None:
+    def follow(self, ended: Callable[[int | None], None]) -> None:
         """When nothing inside is left: the command's status, or None if it never began."""
-        await anyio.wait_readable(self._outer_fd)
-        self._outer.wait()
-        self.kill()
-        if self._inner_fd >= 0:
-            await anyio.wait_readable(self._inner_fd)
-        with anyio.move_on_after(_SECONDS):
-            last = await self._line()
-            return int(json.loads(last)["exit-code"]) if last else None
-        return None
+        loop = asyncio.get_running_loop()
+
+        def inner_ended() -> None:
+            loop.remove_reader(self._inner_fd)
+            ended(self._last())
+
+        def outer_ended() -> None:
+            loop.remove_reader(self._outer_fd)
+            self._outer.wait()
+            self.kill()
+            loop.add_reader(self._inner_fd, inner_ended)
+
+        loop.add_reader(self._outer_fd, outer_ended)
+
+    def _last(self) -> int | None:
+        """What bubblewrap said when it ended."""
+        with suppress(BlockingIOError):
+            self._told += os.read(self._status, 4096)
+        return int(json.loads(self._told)["exit-code"]) if self._told else None
 
     def kill(self) -> None:
         if self._inner_fd >= 0:
@@ -149,6 +160,7 @@ class Launched:
                 self._outer.wait()
         for fd in (self._outer_fd, self._inner_fd, self._status):
             if fd >= 0:
+                asyncio.get_running_loop().remove_reader(fd)
                 os.close(fd)
         self._outer_fd = self._inner_fd = self._status = -1
 

@@ -17,6 +17,7 @@ import anyio
 from anyio.abc import Process as Child
 
 from ostiary.adapters.sandbox.ends import Ends, open_ends
+from ostiary.adapters.sandbox.waits import Over, Until
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
 from ostiary.contracts.sandbox import Command, SandboxProfile
 
@@ -27,11 +28,12 @@ _LOOK_EVERY = 0.02
 class PlainTree:
     """`find` lists what is left of the run, given its mark."""
 
-    def __init__(self, child: Child, ends: Ends, mark: str, find: Callable[[str], list[int]]) -> None:
+    def __init__(self, child: Child, ends: Ends, mark: str, find: Callable[[str], list[int]], until: Until) -> None:
         self._child = child
         self.ends = ends
         self._mark = mark
         self._find = find
+        self._until = until
 
     @property
     def root(self) -> int | None:
@@ -41,7 +43,10 @@ class PlainTree:
     def settle(self) -> Callable[[], bool] | None:
         return None
 
-    async def gone(self) -> tuple[int | None, int | None]:
+    def follow(self, over: Over) -> None:
+        self._until(self._gone, over)
+
+    async def _gone(self) -> tuple[int | None, int | None]:
         code = await self._child.wait()
         # Nothing tells us when processes that are not our children end; `running` bounds this wait.
         while self._signal_all(signal.SIGKILL):  # noqa: ASYNC110
@@ -67,11 +72,12 @@ class PlainTree:
         return bool(found)
 
     def close(self) -> None:
+        self.kill()
         self.ends.close()
 
 
 async def start_plain(
-    argv: Sequence[str], command: Command, *, environment: Mapping[str, str], cwd: str, interactive: bool
+    argv: Sequence[str], command: Command, until: Until, *, environment: Mapping[str, str], cwd: str, interactive: bool
 ) -> PlainTree:
     """Raises SandboxUnavailable if it cannot be started at all."""
     mark = secrets.token_hex(16)
@@ -90,7 +96,7 @@ async def start_plain(
         except OSError as error:
             ends.close()
             raise SandboxUnavailable(f"The command cannot be started: {error.strerror}.") from error
-    return PlainTree(child, ends, mark, marked if sys.platform == "linux" else marked_by_ps)
+    return PlainTree(child, ends, mark, marked if sys.platform == "linux" else marked_by_ps, until)
 
 
 def marked(mark: str) -> list[int]:

@@ -1,4 +1,7 @@
-"""A command that runs, whatever fence it runs behind: its output, its input, its limits, and its certain end."""
+"""A command that runs, whatever fence it runs behind: its output, its input, its limits, and its certain end.
+
+Callbacks of the event loop do all of it and no task: a command that says nothing and is over soon then costs next to nothing.
+"""
 
 import asyncio
 import logging
@@ -8,10 +11,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Protocol
 
-import anyio
 from anyio import CancelScope
 
 from ostiary.adapters.sandbox.ends import Ends
+from ostiary.adapters.sandbox.feed import Feed
 from ostiary.adapters.sandbox.instructions import not_begun
 from ostiary.adapters.sandbox.output import HeadTail
 from ostiary.adapters.sandbox.proc import tree, usage
@@ -36,6 +39,10 @@ class NeverBegan(Exception):
     """The command was never started; the fence's own words say why, here or in what was printed."""
 
 
+# Code and signal of the command, or why there is neither.
+Outcome = tuple[int | None, int | None] | NeverBegan | SandboxUnavailable
+
+
 class Tree(Protocol):
     """What a backend has started; its output and input are at `ends`."""
 
@@ -49,19 +56,20 @@ class Tree(Protocol):
 
     @property
     def settle(self) -> Callable[[], bool] | None:
-        """What remains to be done to bound it, in a thread, while it runs already. False ends it. With this, cancelling `gone`
-        and calling it again must lose nothing."""
+        """What remains to be done to bound it, in a thread, while it runs already. False ends it."""
         ...
 
-    async def gone(self) -> tuple[int | None, int | None]:
-        """Code and signal of the command, once nothing of its tree is left. Raises NeverBegan, SandboxUnavailable."""
+    def follow(self, over: Callable[[Outcome], None]) -> None:
+        """`over` is called once, by the event loop or at once, when nothing of the tree is left."""
         ...
 
     def terminate(self) -> None: ...
 
     def kill(self) -> None: ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of everything. Ends what has not ended."""
+        ...
 
 
 @asynccontextmanager
@@ -75,65 +83,64 @@ async def running(
     disk: str = "",
 ) -> AsyncIterator["Running"]:
     """Nothing of the tree is left when this ends, however it ends."""
-    process = Running(started, limits, on_output, disk)
-    # Kept out of the group, which would wrap it: the caller's own error is to arrive as it is.
-    failure: Exception | None = None
+    process = Running(started, limits, stdin=stdin, interactive=interactive, on_output=on_output, disk=disk)
     try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(process.live)
-            if stdin:
-                group.start_soon(process.give, stdin, interactive)
-            elif not interactive:
-                started.ends.finish_input()
-            try:
-                yield process
-            except Exception as error:  # noqa: BLE001 - raised below
-                failure = error
-            finally:
-                if stdin or not process.is_over:
-                    process.stop()
-                    group.cancel_scope.cancel()
+        yield process
     finally:
-        started.close()
-    if failure is not None:
-        raise failure
+        await process.finish()
 
 
 class Running:
-    """A Process of the contract."""
+    """A Process of the contract. Whoever makes one must `finish` it. `then` is called when it is over."""
 
-    def __init__(self, started: Tree, limits: SandboxLimits, on_output: Callable[[bytes], None] | None, disk: str) -> None:
+    def __init__(
+        self,
+        started: Tree,
+        limits: SandboxLimits,
+        *,
+        stdin: bytes,
+        interactive: bool,
+        on_output: Callable[[bytes], None] | None,
+        disk: str = "",
+        then: Callable[[], None] | None = None,
+    ) -> None:
         self._tree = started
         self._limits = limits
         self._on_output = on_output
         self._disk = disk
+        self._then = then
         self._kept = HeadTail(limits.output_bytes)
-        self._timers: dict[Callable[[], None], asyncio.TimerHandle] = {}
-        self._is_living = self._is_stopping = self._timed_out = self.is_over = False
-        self._how: tuple[int | None, int | None] = (None, None)
+        self._loop = asyncio.get_running_loop()
+        self._begun = time.monotonic()
+        self._is_stopping = self._timed_out = self.is_over = False
         self._failure: NeverBegan | SandboxUnavailable | None = None
         self._exit: Exit | None = None
         self._done = asyncio.Event()
-        # Neither the caller's going away nor a deadline of theirs may cut this short; the limits here do.
-        self._waiting = CancelScope(shield=True)
+        self._loop.add_reader(started.ends.reader, self._read)
+        self._is_heard = True
+        self._timers = {
+            self._watch: self._loop.call_later(_WATCH_EVERY, self._watch),
+            self._run_out: self._loop.call_later(limits.seconds, self._run_out),
+        }
+        if started.settle is not None:
+            # Most commands are over by then, and what they can take until then is little.
+            self._later(_SETTLE_AFTER, self._settle)
+        self._feed = Feed(started.ends, stdin, is_all=not interactive)
+        started.follow(self._over)
 
     def output(self, after: int = 0) -> tuple[bytes, int]:
         return self._kept.after(after), self._kept.total
 
     async def write(self, data: bytes) -> None:
-        if self.is_over or self._tree.ends.writer is None:
+        if self.is_over or not await self._feed.write(data):
             raise ToolError("The command takes no input any more.")
-        try:
-            await self._feed(self._tree.ends.writer, data)
-        except OSError as error:
-            raise ToolError("The command takes no input any more.") from error
 
     def stop(self) -> None:
         """Begin the end: a polite signal, a moment, a certain one. `wait` says when it is over."""
         is_first, self._is_stopping = not self._is_stopping, True
-        if is_first and self._is_living:
-            self._tree.terminate()
+        if is_first and not self.is_over:
             self._later(GRACE, self._kill)
+            self._tree.terminate()
 
     async def end(self) -> None:
         self.stop()
@@ -148,78 +155,66 @@ class Running:
         assert self._exit is not None
         return self._exit
 
-    async def live(self) -> None:
-        """From start to certain end. It is bounded by its own limits, and a half-ended command must not stay.
-
-        Callbacks and not tasks do the rest: a command that says nothing and is over soon then costs nothing."""
-        begun = time.monotonic()
-        loop = asyncio.get_running_loop()
-        loop.add_reader(self._tree.ends.reader, self._read)
-        self._later(_WATCH_EVERY, self._watch)
-        self._later(self._limits.seconds, self._run_out)
-        self._is_living = True
-        if self._is_stopping:
-            self._kill()
+    async def finish(self) -> None:
+        """End it if it is not over. No caller's going away and no deadline of theirs cuts this short; the limits here do."""
+        if self.is_over:
+            return
+        self.stop()
         try:
-            with self._waiting:
-                self._how = await self._until_gone()
-        except (NeverBegan, SandboxUnavailable) as error:
-            self._failure = error
+            with CancelScope(shield=True):
+                await self._done.wait()
         finally:
-            self.is_over, self._is_living = True, False
-            for timer in self._timers.values():
-                timer.cancel()
-            loop.remove_reader(self._tree.ends.reader)
-        if self._waiting.cancelled_caught:
-            self._failure = SandboxUnavailable("A command did not end when it was killed.", hint="Look at the processes.")
+            # The event loop itself may be ending.
+            if not self.is_over:
+                self._give_up()
+
+    def _over(self, how: Outcome) -> None:
+        self.is_over = True
+        for timer in self._timers.values():
+            timer.cancel()
         # What it had said when it ended.
         for _ in range(_MOST_PIECES):
-            if not self._read():
+            if not (self._is_heard and self._read()):
                 break
-        code, number = self._how
-        self._exit = Exit(
-            code=code,
-            signal=number,
-            timed_out=self._timed_out,
-            output=self._kept.whole(),
-            left_out=self._kept.left_out,
-            seconds=time.monotonic() - begun,
-        )
+        self._hush()
+        self._feed.close()
+        if isinstance(how, Exception):
+            self._failure = how
+        else:
+            self._exit = Exit(
+                code=how[0],
+                signal=how[1],
+                timed_out=self._timed_out,
+                output=self._kept.whole(),
+                left_out=self._kept.left_out,
+                seconds=time.monotonic() - self._begun,
+            )
         self._done.set()
-
-    async def _until_gone(self) -> tuple[int | None, int | None]:
-        if self._tree.settle is None:
-            return await self._tree.gone()
-        # Most commands are over by then, and what they can take until then is little.
-        with anyio.move_on_after(_SETTLE_AFTER):
-            return await self._tree.gone()
-        failure: NeverBegan | SandboxUnavailable | None = None
-        how: tuple[int | None, int | None] = (None, None)
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._settle, self._tree.settle)
-            try:
-                how = await self._tree.gone()
-            except (NeverBegan, SandboxUnavailable) as error:
-                failure = error
-            group.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
-        return how
-
-    async def _settle(self, work: Callable[[], bool]) -> None:
-        if not await anyio.to_thread.run_sync(work, abandon_on_cancel=True):
-            self._stop_because("its memory could not be bounded")
+        self._tree.close()
+        if self._then is not None:
+            self._then()
 
     def _later(self, seconds: float, then: Callable[[], None]) -> None:
-        self._timers[then] = asyncio.get_running_loop().call_later(seconds, then)
+        self._timers[then] = self._loop.call_later(seconds, then)
 
     def _run_out(self) -> None:
         self._timed_out = not self._is_stopping
         self.stop()
 
     def _kill(self) -> None:
+        self._later(_LAST, self._give_up)
         self._tree.kill()
-        self._later(_LAST, self._waiting.cancel)
+
+    def _give_up(self) -> None:
+        self._over(SandboxUnavailable("A command did not end when it was killed.", hint="Look at the processes."))
+
+    def _settle(self) -> None:
+        assert self._tree.settle is not None
+        self._loop.run_in_executor(None, self._tree.settle).add_done_callback(self._settled)
+
+    def _settled(self, work: "asyncio.Future[bool]") -> None:
+        if not self.is_over and (work.cancelled() or work.exception() is not None or not work.result()):
+            self._stop_because("its memory could not be bounded")
 
     def _read(self) -> bool:
         """One piece of output; False if there is none now, or no more. Others run between two pieces."""
@@ -231,11 +226,16 @@ class Running:
             # A terminal whose other side is closed.
             data = b""
         if not data:
-            asyncio.get_running_loop().remove_reader(self._tree.ends.reader)
+            self._hush()
             return False
         self._kept.add(data)
         self._tell(data)
         return True
+
+    def _hush(self) -> None:
+        if self._is_heard:
+            self._loop.remove_reader(self._tree.ends.reader)
+            self._is_heard = False
 
     def _tell(self, data: bytes) -> None:
         if self._on_output is None:
@@ -245,25 +245,6 @@ class Running:
         except Exception:  # noqa: BLE001 - a watcher that breaks must not leave a command behind
             self._on_output = None
             _log.warning("whoever watched a command's output broke and is not told any more")
-
-    async def give(self, stdin: bytes, interactive: bool) -> None:
-        """All of its input, and then its end if there is no more to come."""
-        try:
-            if stdin and self._tree.ends.writer is not None:
-                await self._feed(self._tree.ends.writer, stdin)
-        except OSError:
-            # A command need not read what it is given.
-            return
-        if not interactive:
-            self._tree.ends.finish_input()
-
-    async def _feed(self, writer: int, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            try:
-                rest = rest[os.write(writer, rest[:_PIECE]) :]
-            except BlockingIOError:
-                await anyio.wait_writable(writer)
 
     def _watch(self) -> None:
         """Memory and disk of the whole tree, for what the kernel's limits on single processes and files leave open."""

@@ -12,6 +12,7 @@ from ostiary.adapters.sandbox import environment
 from ostiary.adapters.sandbox.commands import Commands
 from ostiary.adapters.sandbox.plain import on_host, start_plain
 from ostiary.adapters.sandbox.running import Running, running
+from ostiary.adapters.sandbox.waits import awaiting
 from ostiary.contracts.errors import SandboxUnavailable
 from ostiary.contracts.sandbox import Command, Mount, SandboxLimits, SandboxProfile
 
@@ -97,11 +98,11 @@ class Seatbelt:
             raise SandboxUnavailable(_NETWORK, hint="Use the docker backend for commands with network.")
         seen = environment.inside(command, profile)
         workdir = on_host(profile.workdir, profile)
-        async with anyio.TemporaryDirectory(prefix="run-", dir=str(self._state)) as temporary:
+        async with anyio.TemporaryDirectory(prefix="run-", dir=str(self._state)) as temporary, awaiting() as until:
             text = profile_text(profile, temporary)
             seen = {**seen, "HOME": workdir, "TMPDIR": temporary, "XDG_CACHE_HOME": f"{temporary}/.cache"}
             argv = (self._program, "-p", text, *_limited(command.argv, profile.limits))
-            tree = await start_plain(argv, command, environment=seen, cwd=workdir, interactive=interactive)
+            tree = await start_plain(argv, command, until, environment=seen, cwd=workdir, interactive=interactive)
             async with running(
                 tree, profile.limits, stdin=command.stdin, interactive=interactive, on_output=on_output, disk=workdir
             ) as process:

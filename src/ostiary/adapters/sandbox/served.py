@@ -5,7 +5,9 @@ Each has its own processes, /proc, /tmp, /dev/shm, terminals and System V memory
 The same program takes one command alone, and then the whole sandbox is that run's.
 """
 
+import asyncio
 import os
+import select
 import signal
 import socket
 import struct
@@ -21,15 +23,17 @@ from ostiary.adapters.sandbox.launch import Launched, address_bytes, cpu_seconds
 from ostiary.adapters.sandbox.machine import Machine
 from ostiary.adapters.sandbox.order import Order
 from ostiary.adapters.sandbox.proc import tree
-from ostiary.adapters.sandbox.running import NeverBegan
+from ostiary.adapters.sandbox.running import NeverBegan, Outcome
 from ostiary.adapters.sandbox.view import PROXY_SOCKET, Source
-from ostiary.adapters.sandbox.waits import readable
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
 from ostiary.contracts.sandbox import SandboxLimits, SandboxProfile
 
-_MAGIC = 0x4F535432
+_MAGIC = 0x4F535433
 _PTY = 1
 _SECONDS = 10.0
+_CLOSING_SECONDS = 2.0
+# As much as a run takes with the message itself; what is longer comes in a file.
+_MOST_SAID = 16384
 _MOST_WORDS = 4096
 # To make each run's namespaces and mounts; given up by the run before it hears of a command.
 _CAPABILITIES = ("--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP")
@@ -42,47 +46,42 @@ class ServerGone(Exception):
 
 
 class ServedTree:
-    """`root` is the first process of the run's pid namespace, which the kernel lets end only after all others there."""
+    """A run that was asked for. `root` is the first process of its pid namespace, which the kernel lets end only after all others
+    there; it says so itself when no other is left, and else its own end is waited for."""
 
-    def __init__(self, status: socket.socket, ends: Ends, root: int) -> None:
-        self._status = status
+    def __init__(self, status: socket.socket, ends: Ends, *, pty: bool) -> None:
         self.ends = ends
-        self._root = root
-        try:
-            self._root_fd = os.pidfd_open(root)
-        except ProcessLookupError:
-            # It has ended, and was even reaped.
-            self._root_fd = -1
-        self.how: tuple[int | None, int | None] | None = None
-        self.trouble = ""
+        self.root: int | None = None
         self.settle: Callable[[], bool] | None = None
+        self._status = status
+        self._pty = pty
+        self._root_fd = -1
+        self._how: Outcome | None = None
+        self._has_ended = False
+        self._over: Callable[[Outcome], None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._begun: asyncio.Future[bool | None] = self._loop.create_future()
+        self._loop.add_reader(status.fileno(), self._hear)
 
-    @property
-    def root(self) -> int | None:
-        return self._root
+    async def begun(self) -> bool:
+        """False if the server has gone. Raises SandboxUnavailable if nothing comes."""
+        timer = self._loop.call_later(_SECONDS, self._tell, None)
+        try:
+            began = await self._begun
+        finally:
+            timer.cancel()
+        if began is None:
+            raise SandboxUnavailable("The fork server does not answer.")
+        return began
 
-    async def gone(self) -> tuple[int | None, int | None]:
-        if self._root_fd >= 0:
-            await readable(self._root_fd)
-        with suppress(BlockingIOError):
-            while data := _take(self._status)[0]:
-                self.note(data)
-        if self.trouble:
-            raise NeverBegan(self.trouble)
-        # Its first process was killed with everything else: by us, or for want of memory.
-        return (None, signal.SIGKILL) if self.how is None else self.how
-
-    def note(self, data: bytes) -> None:
-        if data[:1] == b"X":
-            self.how = (None, data[2]) if data[1] else (data[2], None)
-        elif data[:1] == b"E":
-            self.trouble = data[2:].decode(errors="replace")
+    def follow(self, over: Callable[[Outcome], None]) -> None:
+        self._over = over
+        if self._has_ended:
+            over(self._outcome())
 
     def terminate(self) -> None:
-        try:
+        with suppress(OSError):
             self._status.send(b"T")
-        except OSError:
-            return
 
     def kill(self) -> None:
         """With its first process everything ends."""
@@ -91,10 +90,79 @@ class ServedTree:
                 signal.pidfd_send_signal(self._root_fd, signal.SIGKILL)
 
     def close(self) -> None:
+        if not self._has_ended:
+            self._end_now()
         self._status.close()
         self.ends.close()
         if self._root_fd >= 0:
             os.close(self._root_fd)
+
+    def _end_now(self) -> None:
+        """Nobody waits any more: what has not begun must not begin, and the rest must go."""
+        self._loop.remove_reader(self._status.fileno())
+        self._status.shutdown(socket.SHUT_RDWR)
+        while self.root is None and self._note():
+            continue
+        if self._root_fd >= 0:
+            self._loop.remove_reader(self._root_fd)
+            self.kill()
+            ended = select.poll()
+            ended.register(self._root_fd, select.POLLIN)
+            ended.poll(_CLOSING_SECONDS * 1000)
+
+    def _hear(self) -> None:
+        if self._note():
+            return
+        self._loop.remove_reader(self._status.fileno())
+        self._tell(False)
+        if self._root_fd >= 0:
+            self._loop.add_reader(self._root_fd, self._end)
+        else:
+            self._end()
+
+    def _note(self) -> bool:
+        """What it says next; False if there is no more to come."""
+        try:
+            word, sender, fds = _take(self._status)
+        except BlockingIOError:
+            return True
+        kind = word[:1]
+        if self.root is None and word:
+            self._know(sender)
+        if kind == b"P":
+            self.ends.close()
+            self.ends = Ends(reader=fds[0], writer=fds[0], is_terminal=True)
+        elif kind == b"E":
+            self._how = NeverBegan(word[2:].decode(errors="replace"))
+        elif kind == b"X":
+            self._how = self._how or ((None, word[2]) if word[1] else (word[2], None))
+            if word[3] and sender == self.root:
+                self._end()
+        if word and (kind != b"R" or not self._pty):
+            self._tell(True)
+        return bool(word)
+
+    def _know(self, root: int) -> None:
+        self.root = root
+        # One that is not there has ended and was even reaped.
+        with suppress(ProcessLookupError):
+            self._root_fd = os.pidfd_open(root)
+
+    def _tell(self, began: bool | None) -> None:
+        if not self._begun.done():
+            self._begun.set_result(began)
+
+    def _end(self) -> None:
+        self._has_ended = True
+        self._loop.remove_reader(self._status.fileno())
+        if self._root_fd >= 0:
+            self._loop.remove_reader(self._root_fd)
+        if self._over is not None:
+            self._over(self._outcome())
+
+    def _outcome(self) -> Outcome:
+        # Its first process was killed with everything else: by us, or for want of memory.
+        return (None, signal.SIGKILL) if self._how is None else self._how
 
 
 class Server:
@@ -115,29 +183,32 @@ class Server:
 
     async def start(self, order: Order) -> ServedTree:
         """Raises ServerGone if it has served before, SandboxUnavailable if it never did, ToolError."""
+        request = _request(order)
         with ExitStack() as held:
-            body = data_file(_request(order), held)
             ends = open_ends(order.command, held, interactive=order.interactive, terminal=None)
             status, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             held.callback(far.close)
             status.setblocking(False)
             status.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            fds = [far.fileno(), ends.near_in, ends.near_out]
+            if len(request) > _MOST_SAID:
+                fds.append(data_file(request, held))
+                request = b"\0"
             try:
-                socket.send_fds(self._control, [b"\0"], [far.fileno(), body, ends.near_in, ends.near_out])
+                socket.send_fds(self._control, [request], fds)
             except OSError as error:
                 status.close()
                 ends.close()
                 raise self._gone() from error
+            made = ServedTree(status, ends, pty=order.command.pty)
         try:
-            made = await _begun(status, ends, pty=order.command.pty)
-            if made is None:
+            if not await made.begun():
                 raise self._gone()
+            if not self._has_begun:
+                self._has_begun = await self._launched.meet()
         except BaseException:
-            status.close()
-            ends.close()
+            made.close()
             raise
-        if not self._has_begun:
-            self._has_begun = await self._launched.meet()
         if not self._is_settled:
             made.settle = partial(self._settle, order.profile.limits) if self._groups is not None else None
         return made
@@ -212,33 +283,6 @@ def start_server(
             os.close(errors)
             raise
         return Server(launched, control, errors, machine.groups)
-
-
-async def _begun(status: socket.socket, ends: Ends, *, pty: bool) -> ServedTree | None:
-    """The run's first words: who it is, and the far side of its terminal. None if the server has gone."""
-    word, root, _ = await _receive(status)
-    if not word:
-        return None
-    made = ServedTree(status, ends, root)
-    made.note(word)
-    if pty and word == b"R":
-        word, _, fds = await _receive(status)
-        made.note(word)
-        if fds:
-            os.close(ends.reader)
-            if ends.writer is not None:
-                os.close(ends.writer)
-            made.ends = Ends(reader=fds[0], writer=fds[0], is_terminal=True)
-    return made
-
-
-async def _receive(source: socket.socket) -> Message:
-    """Raises SandboxUnavailable if nothing comes."""
-    with suppress(BlockingIOError):
-        return _take(source)
-    if not await readable(source.fileno(), _SECONDS):
-        raise SandboxUnavailable("The fork server does not answer.")
-    return _take(source)
 
 
 def _take(source: socket.socket) -> Message:

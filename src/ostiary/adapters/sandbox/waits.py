@@ -1,24 +1,44 @@
-"""Waiting for a descriptor with one turn of the event loop and no more: each is a good part of a short command's time."""
+"""For trees whose end has to be awaited: a task awaits it and tells it, as trees do."""
 
-import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
+import anyio
+from anyio import CancelScope
 
-async def readable(fd: int, seconds: float | None = None) -> bool:
-    """Until there is something to read, or the process behind a pidfd has ended; False when it took too long.
+from ostiary.adapters.sandbox.running import NeverBegan, Outcome
+from ostiary.contracts.errors import SandboxUnavailable
 
-    One waiter at a time for each descriptor."""
-    loop = asyncio.get_running_loop()
-    ready: asyncio.Future[bool] = loop.create_future()
-    loop.add_reader(fd, _tell, ready, True)
-    timer = loop.call_later(seconds, _tell, ready, False) if seconds is not None else None
-    try:
-        return await ready
-    finally:
-        loop.remove_reader(fd)
-        if timer is not None:
-            timer.cancel()
+Gone = Callable[[], Awaitable[tuple[int | None, int | None]]]
+Over = Callable[[Outcome], None]
+Until = Callable[[Gone, Over], None]
 
 
-def _tell(ready: "asyncio.Future[bool]", in_time: bool) -> None:
-    if not ready.done():
-        ready.set_result(in_time)
+@asynccontextmanager
+async def awaiting() -> AsyncIterator[Until]:
+    """Gives what awaits an end and tells it. A caller who goes away does not cut that short; leaving this does."""
+    shield = CancelScope(shield=True)
+    # Kept out of the group, which would wrap it: the caller's own error is to arrive as it is.
+    failure: Exception | None = None
+
+    async def follow(gone: Gone, over: Over) -> None:
+        with shield:
+            try:
+                how: Outcome = await gone()
+            except (NeverBegan, SandboxUnavailable) as error:
+                how = error
+            over(how)
+
+    async with anyio.create_task_group() as group:
+
+        def until(gone: Gone, over: Over) -> None:
+            group.start_soon(follow, gone, over)
+
+        try:
+            yield until
+        except Exception as error:  # noqa: BLE001 - raised below
+            failure = error
+        finally:
+            shield.cancel()
+    if failure is not None:
+        raise failure

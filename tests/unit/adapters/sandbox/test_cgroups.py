@@ -30,7 +30,7 @@ def test_settings_are_written_where_the_controller_has_them(tmp_path: Path, monk
 
     monkeypatch.setattr(Path, "mkdir", with_files)
     made = Groups(parents=(tmp_path,), version=2).make(LIMITS)
-    assert [(made.directories[0] / name).read_text() for name in names] == ["1000", "0", "1", "14"]
+    assert [(made.directories[0] / name).read_text() for name in names] == ["1000", "0", "1", "15"]
 
 
 def test_the_first_version_has_a_group_for_each_controller(tmp_path: Path) -> None:

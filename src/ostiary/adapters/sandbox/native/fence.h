@@ -1,5 +1,6 @@
 /* What the parts of the fence share. */
 #pragma once
+#include <stddef.h>
 #include <stdint.h>
 #include <stdnoreturn.h>
 
@@ -8,9 +9,10 @@ struct request {
     uint32_t magic, flags, words, variables;
     uint64_t processes, file_bytes, open_files, address_bytes, cpu_seconds;
 };
-enum { MAGIC = 0x4f535432, PTY = 1 };
+enum { MAGIC = 0x4f535433, PTY = 1 };
 
-enum { REQUEST_FDS = 4 };
+/* What comes with a request: the status socket, standard input, standard output, and a file if it is too long for the message. */
+enum { REQUEST_FDS = 3, MOST_FDS = 4, MOST_SAID = 16384 };
 
 struct filter {
     unsigned char bytes[65536];
@@ -28,8 +30,10 @@ int child_events(void);
 /* Become another user and then another program; the words after "enter". */
 noreturn void enter(char **words);
 
-/* Exactly `count` descriptors with one byte. Both return whether it could be done. */
-int receive(int from, int *fds, int count);
+/* A message of at most `size` bytes and its descriptors, of which there is room for MOST_FDS. Its length, or 0 if there is none. */
+size_t receive(int from, void *bytes, size_t size, int *fds, int *count);
+
+/* One byte and descriptors. Whether it could be done. */
 int pass_on(int to, const char *word, const int *fds, int count);
 
 /* Both return what could not be done, or NULL. */

@@ -52,17 +52,26 @@ static char *next(char **at, char *end)
     return text;
 }
 
-static void parse(int status, int body, struct command *command)
+static char *map(int status, int file, size_t *length)
 {
     struct stat facts;
     errno = EINVAL;
-    if (fstat(body, &facts) < 0 || facts.st_size < (off_t)sizeof(struct request))
+    if (fstat(file, &facts) < 0 || facts.st_size < 1)
         fail(status, "request");
-    char *bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, body, 0);
+    char *bytes = mmap(NULL, *length = (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
     if (bytes == MAP_FAILED)
         fail(status, "request");
+    close(file);
+    return bytes;
+}
+
+static void parse(int status, char *bytes, size_t length, struct command *command)
+{
+    errno = EINVAL;
+    if (length < sizeof(struct request))
+        fail(status, "request");
     const struct request *head = command->head = (const struct request *)bytes;
-    char *at = bytes + sizeof *head, *end = bytes + facts.st_size;
+    char *at = bytes + sizeof *head, *end = bytes + length;
     if (head->magic != MAGIC || head->words < 1 || head->words > WORDS || head->variables > WORDS)
         fail(status, "request");
     command->directory = next(&at, end);
@@ -74,7 +83,6 @@ static void parse(int status, int body, struct command *command)
     const char *last = head->variables ? command->variables[head->variables - 1] : command->words[head->words - 1];
     if (!last || at != end)
         fail(status, "request");
-    close(body);
 }
 
 /* What of the view belongs to this run alone; the rest is read-only, but for the workspace. What could not be done, or NULL. */
@@ -188,7 +196,19 @@ static pid_t start(int status, const struct command *command, int input, int out
     return pid;
 }
 
-static void watch(int status, int events, pid_t command)
+/* How the command ended, and whether nothing else is left: whatever it left behind has become our child before we could see its end. */
+static noreturn void report(int status, int how)
+{
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
+        ;
+    unsigned char is_signal = WIFSIGNALED(how), is_last = pid < 0 && errno == ECHILD;
+    unsigned char said[4] = { 'X', is_signal, is_signal ? (unsigned char)WTERMSIG(how) : (unsigned char)WEXITSTATUS(how), is_last };
+    (void)!send(status, said, sizeof said, MSG_NOSIGNAL);
+    _exit(0);
+}
+
+static noreturn void watch(int status, int events, pid_t command)
 {
     for (;;) {
         struct pollfd watched[2] = { { status, POLLIN, 0 }, { events, POLLIN, 0 } };
@@ -207,12 +227,9 @@ static void watch(int status, int events, pid_t command)
             ;
         int how;
         pid_t pid;
-        while ((pid = waitpid(-1, &how, WNOHANG)) > 0)
-            if (pid == command) {
-                unsigned char report[3] = { 'X', WIFSIGNALED(how), WIFSIGNALED(how) ? WTERMSIG(how) : WEXITSTATUS(how) };
-                (void)!send(status, report, sizeof report, MSG_NOSIGNAL);
-                _exit(0);
-            }
+        while ((pid = waitpid(-1, &how, WNOHANG | __WALL)) > 0)
+            if (pid == command)
+                report(status, how);
     }
 }
 
@@ -228,7 +245,8 @@ int child_events(void)
 noreturn void run(int control, int server, const struct filter *filter, const char *temporary_bytes)
 {
     static struct command command;
-    int fds[REQUEST_FDS];
+    static union { char bytes[MOST_SAID]; struct request head; } request;
+    int fds[MOST_FDS], count = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const char *missing = server < 0 ? NULL : make_view(temporary_bytes);
     int view = server < 0 ? -1 : open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
@@ -237,7 +255,8 @@ noreturn void run(int control, int server, const struct filter *filter, const ch
     int why = errno;
     prctl(PR_SET_DUMPABLE, 0);
     int events = child_events();
-    if (!receive(control, fds, REQUEST_FDS))
+    size_t length = receive(control, request.bytes, sizeof request.bytes, fds, &count);
+    if (!length || count < REQUEST_FDS)
         _exit(0);
     close(control);
     if (server >= 0) {
@@ -246,25 +265,24 @@ noreturn void run(int control, int server, const struct filter *filter, const ch
         close(server);
         close(view);
     }
-    int status = fds[0];
+    int status = fds[0], input = fds[1], output = fds[2];
     errno = why;
     if (missing)
         fail(status, missing);
     if (events < 0)
         fail(status, "signals");
-    parse(status, fds[1], &command);
+    parse(status, count > REQUEST_FDS ? map(status, fds[3], &length) : request.bytes, length, &command);
     /* The host learns from this message which process we are. */
     if (send(status, "R", 1, MSG_NOSIGNAL) != 1)
         _exit(1);
     if (command.head->flags & PTY) {
-        close(fds[2]);
-        close(fds[3]);
-        fds[2] = open_terminal(status);
-        fds[3] = dup(fds[2]);
+        close(input);
+        close(output);
+        input = open_terminal(status);
+        output = dup(input);
     }
-    pid_t pid = start(status, &command, fds[2], fds[3]);
-    close(fds[2]);
-    close(fds[3]);
+    pid_t pid = start(status, &command, input, output);
+    close(input);
+    close(output);
     watch(status, events, pid);
-    _exit(0);
 }

@@ -1,8 +1,8 @@
 /* The fork server: it stays inside a sandbox that bubblewrap made and keeps runs ready, each in namespaces of its own.
  *
- * It parses nothing that a command wrote. A run that is ready takes the next message of the control socket, which carries four
- * descriptors: the status socket, the request, standard input, standard output. The host watches the run's first process: the kernel
- * lets that one end only when nothing else of its pid namespace is left.
+ * It parses nothing that a command wrote. A run that is ready takes the next message of the control socket, which is a request and
+ * carries descriptors: the status socket, standard input, standard output. The run's first process tells the host when nothing else
+ * of its pid namespace is left; else the host waits for its end, which the kernel allows no sooner than that.
  *
  * In a sandbox for one command alone there is no server: the first process takes the one request itself. */
 #define _GNU_SOURCE
@@ -44,24 +44,23 @@ static void read_filter(int fd)
         _exit(3);
 }
 
-int receive(int from, int *fds, int count)
+size_t receive(int from, void *bytes, size_t size, int *fds, int *count)
 {
-    char byte;
-    union { char bytes[CMSG_SPACE(sizeof(int) * REQUEST_FDS)]; struct cmsghdr align; } held;
-    struct iovec vector = { &byte, 1 };
+    union { char bytes[CMSG_SPACE(sizeof(int) * MOST_FDS)]; struct cmsghdr align; } held;
+    struct iovec vector = { bytes, size };
     struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = held.bytes, .msg_controllen = sizeof held.bytes };
-    if (recvmsg(from, &message, MSG_CMSG_CLOEXEC) <= 0)
+    ssize_t got = recvmsg(from, &message, MSG_CMSG_CLOEXEC);
+    struct cmsghdr *head = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (!head || head->cmsg_type != SCM_RIGHTS || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
         return 0;
-    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    if (!head || head->cmsg_type != SCM_RIGHTS || head->cmsg_len != CMSG_LEN(sizeof(int) * (size_t)count))
-        return 0;
-    memcpy(fds, CMSG_DATA(head), sizeof(int) * (size_t)count);
-    return 1;
+    *count = (int)((head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+    memcpy(fds, CMSG_DATA(head), sizeof(int) * (size_t)*count);
+    return (size_t)got;
 }
 
 int pass_on(int to, const char *word, const int *fds, int count)
 {
-    union { char bytes[CMSG_SPACE(sizeof(int) * REQUEST_FDS)]; struct cmsghdr align; } held = { { 0 } };
+    union { char bytes[CMSG_SPACE(sizeof(int) * MOST_FDS)]; struct cmsghdr align; } held = { { 0 } };
     struct iovec vector = { (char *)word, 1 };
     struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = held.bytes };
     message.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)count);
@@ -106,14 +105,15 @@ static void prepare(int control, int events)
 /* A spare has taken a request, or has ended. */
 static void promote(struct spare *spare)
 {
-    int view, place = 0;
+    int fds[MOST_FDS], count = 0, place = 0;
+    char word;
     while (place < RUNS && runs[place].pid)
         place++;
     /* One that ended without a request shows that nothing can be made ready here; the host starts another server. */
-    if (!receive(spare->link, &view, 1))
+    if (!receive(spare->link, &word, 1, fds, &count) || count != 1)
         _exit(8);
     runs[place].pid = spare->pid;
-    runs[place].view = view;
+    runs[place].view = fds[0];
     close(spare->link);
     spare->pid = 0;
 }
