@@ -34,6 +34,11 @@ OstiaryError
 └── EgressRefused            an outbound request broke a rule; never retry
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ostiary.contracts.content import Label
+
 
 class OstiaryError(Exception):
     """Every error of ours. `str(error)` is one sentence for a person; `hint` says what to do."""
@@ -162,7 +167,11 @@ class EmbedderUnavailable(OstiaryError):
 
 
 class ToolError(OstiaryError):
-    pass
+    """`label` is that of what its text quotes; None: it quotes nothing."""
+
+    def __init__(self, message: str, *, hint: str = "", label: "Label | None" = None) -> None:
+        super().__init__(message, hint=hint)
+        self.label = label
 
 
 class SandboxUnavailable(OstiaryError):

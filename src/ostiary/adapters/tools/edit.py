@@ -51,8 +51,12 @@ class Edit:
         if target.content is None:
             raise ToolError(f"There is no file {path[:200]}. Use write to make it.")
         text = decode(target.content, path)
-        changed = replaced(text, old, new, path, every=fields.flag(arguments, "all"))
         label = context.label if target.label is None else context.label.join(target.label)
+        try:
+            changed = replaced(text, old, new, path, every=fields.flag(arguments, "all"))
+        except ToolError as error:
+            # It may show what stands in the file.
+            raise ToolError(str(error), label=label) from None
         return written(target, encode(changed, path), context, label=label, at=self._clock.now(), verb="Changed")
 
 

@@ -11,6 +11,7 @@ from ostiary.adapters.tools.hunks import FilePatch, Hunk, parse
 from ostiary.adapters.tools.places import BOM, Places, exactly, told_nearest
 from ostiary.adapters.tools.write import encode, put
 from ostiary.contracts.clock import Clock
+from ostiary.contracts.content import Label
 from ostiary.contracts.errors import ToolError
 from ostiary.contracts.model import ToolSchema
 from ostiary.contracts.store import Put, Tombstone
@@ -53,9 +54,13 @@ class ApplyPatch:
         if len(text) > MAX_WRITTEN:
             raise ToolError(f"The patch is {len(text):,} characters long; at most {MAX_WRITTEN:,} are possible.")
         work = _Work(self._files, context)
-        for patch in parse(text):
-            await work.apply(patch)
-        return work.result(self._clock.now())
+        try:
+            for patch in parse(text):
+                await work.apply(patch)
+            return work.result(self._clock.now())
+        except ToolError as error:
+            # It may show what stands in the files.
+            raise ToolError(str(error), hint=error.hint, label=work.label) from None
 
 
 class _Work:
@@ -104,13 +109,19 @@ class _Work:
         # Long enough to be noticed by everybody else.
         return encode(await anyio.to_thread.run_sync(patched, text, patch.hunks, path), path)
 
+    @property
+    def label(self) -> Label:
+        """Of the context and of every file that was looked at."""
+        label = self._context.label
+        for target in self._targets.values():
+            label = label if target.label is None else label.join(target.label)
+        return label
+
     def result(self, at: float) -> ToolResult:
         there = [path for path, after in self._after.items() if after is not None]
         if any(other.startswith(f"{path}/") for path in there for other in there):
             raise ToolError("The patch makes one name a file and a folder.")
-        label = self._context.label
-        for target in self._targets.values():
-            label = label if target.label is None else label.join(target.label)
+        label = self.label
         writes: list[Put | Tombstone] = []
         lines: list[str] = []
         changes: list[dict[str, object]] = []

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 
-from ostiary.contracts.content import Message, Text
+from ostiary.contracts.content import Message, Text, Trust
 from ostiary.contracts.errors import ModelError, ModelRateLimited
 from ostiary.contracts.events import ToolFate, TurnEnded, TurnStatus
 from ostiary.contracts.store import MarkInbox, MarkTurn, SaveSession, SessionRecord
@@ -115,7 +115,10 @@ def said_in(session: Session, turn: str) -> list[Message]:
 
 
 def record_of(session: Session, turn: Turn) -> SessionRecord:
-    first = next((part.text for each in turn.started.inputs for part in each.parts if isinstance(part, Text)), "")
+    said = [part for each in turn.started.inputs for part in each.parts if isinstance(part, Text)]
+    # A title is read in other conversations, where nobody knows any more that a stranger wrote it.
+    own = next((part.text for part in said if part.label.trust is not Trust.UNTRUSTED), "")
+    first = own or next((source for part in said for source in part.label.sources), "")
     return SessionRecord(
         key=session.key,
         created_at=session.created_at,

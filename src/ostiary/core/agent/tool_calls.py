@@ -339,7 +339,7 @@ class ToolCalls:
         seconds = self._clock.monotonic() - began
         try:
             await self._commit(key, turn, planned, result, fate, seconds)
-        except Conflict as error:
+        except (BadInput, Conflict) as error:
             if not result.writes:
                 raise
             lost = _lost(planned.tool.spec, result, error)
@@ -381,7 +381,7 @@ class ToolCalls:
                 return result, "done"
             except ToolError as error:
                 hint = f" {error.hint}" if error.hint else ""
-                return ToolResult(text=f"{error}{hint}", is_error=True), "done"
+                return ToolResult(text=f"{error}{hint}", is_error=True, label=error.label), "done"
             except (Exception, Cancelled()) as error:
                 # A broken tool must not take its turn down; the model reads that it failed.
                 if is_wanted(error):
@@ -418,10 +418,12 @@ def failure(call: ToolCall, text: str, fate: ToolFate) -> ToolResulted:
     return ToolResulted(call_id=call.id, name=call.name, text=text, is_error=True, fate=fate, label=SYSTEM_LABEL)
 
 
-def _lost(spec: ToolSpec, result: ToolResult, error: Conflict) -> ToolResult:
-    """What is told when somebody else wrote first. A command has run all the same: doing it again may do harm."""
+def _lost(spec: ToolSpec, result: ToolResult, error: BadInput | Conflict) -> ToolResult:
+    """What is told when somebody else wrote first, or the store cannot hold what was to be written. A command has run all the
+    same: doing it again may do harm."""
     if Effect.EXECUTE not in spec.effects:
-        return ToolResult(text=f"Nothing was changed: {error}. Read it again, then try again.", is_error=True)
+        advice = error.hint if isinstance(error, BadInput) else "Read it again, then try again."
+        return ToolResult(text=f"Nothing was changed: {error}. {advice}".rstrip(), is_error=True)
     said = f"{result.text}\n\nIt has run, but the files it changed were not kept: {error}."
     return ToolResult(text=said, is_error=True, label=result.label)
 
