@@ -292,3 +292,15 @@ async def test_halves_of_characters_in_an_answer_do_not_cost_the_turn(tmp_path: 
         sent = await house.channel.until_sent(1)
         (ended,) = await house.events(TurnEnded)
     assert (sent[0].text, ended.status) == ("half ? of a face", "completed")
+
+
+@pytest.mark.parametrize(
+    ("effect", "words"), [(Effect.WRITE, "Nothing was changed"), (Effect.EXECUTE, "It has run, but the files it changed")]
+)
+async def test_a_file_that_the_store_cannot_hold_costs_the_call_and_not_the_turn(
+    tmp_path: Path, effect: Effect, words: str
+) -> None:
+    first = Put(collection="c", path="a.txt", content=b"x", at=0.0, author="o")
+    twins = ToolResult(text="exit 0", writes=(first, Put(collection="c", path="A.txt", content=b"x", at=0.0, author="o")))
+    (result,) = await results_of(tmp_path, call("probe"), tools=[Tool(act=returning(twins), effect=effect)])
+    assert (words in result.text, "many disks cannot hold both" in result.text, result.is_error) == (True, True, True)
