@@ -47,6 +47,8 @@ _TOP = frozenset(
 _ENDINGS_OF_FILES = frozenset({"py", "rs", "sh", "md", "pl", "so", "cc", "ps", "js", "ts", "go", "hs", "ml", "db", "gz", "cs"})
 _ADDRESSES = ((_URL, (":",)), (_RELATIVE, ("//", "\\")), (_BARE, ("/", "?", "#", "\\")))
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+# Next to an ordinary letter only: between others they join signs into one.
+_UNSEEN = re.compile(r"(?<=[!-~])[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]++|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]++(?=[!-~])")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _DELIMITERS = re.compile(r"[\"'`()\[\]{}|*,;]")
 _PUNCTUATION = re.compile(r"[\"'`()\[\]{}|*,;.:!?_\\]*")
@@ -103,8 +105,10 @@ def _folded(message: Message) -> str | None:
 
 
 def harmless(text: str, known: Known) -> str:
-    """Addresses are read as a renderer would: entities and escapes in them hide nothing."""
+    """Addresses are read as a renderer would: entities, escapes and letters nobody sees hide nothing in them."""
     plain = _ESCAPE.sub(r"\1", _ENTITY.sub(_read_entity, text)) if "&" in text or "\\" in text else text
+    if not plain.isascii():
+        plain = _UNSEEN.sub("", plain)
     cleaned = _cleaned(plain, known)
     # With an address in it the plain form is the one that was looked at, so it is the one that leaves.
     return text if cleaned == plain and (plain is text or not _holds_address(plain)) else cleaned

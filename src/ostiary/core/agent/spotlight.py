@@ -5,6 +5,7 @@ that contains its own closing mark is given another.
 """
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,6 +24,8 @@ from ostiary.contracts.content import (
 CLIENT_TOOL = ("api:tool",)
 _SOURCES = 3
 _SOURCE_LENGTH = 80
+# Behind a black flag they make the flag of a region.
+_UNSEEN = re.compile("(\U0001f3f4[\U000e0020-\U000e007e]{1,6}\U000e007f)|[\U000e0000-\U000e007f\U000e0100-\U000e01ef]{3,}")
 
 
 def spotlit(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -57,6 +60,8 @@ def _is_outside(label: Label) -> bool:
 
 
 def marks(text: str, label: Label) -> str:
+    """Letters of the alphabet that nobody sees are left out: what the model reads, a person can read too."""
+    text = text if text.isascii() else _UNSEEN.sub(r"\1", text)
     code = digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     # Whoever found by trial a text that holds its own mark gets another one.
     while f"[end {(code := code[:8])}]" in text:

