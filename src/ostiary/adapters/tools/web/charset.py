@@ -28,13 +28,20 @@ def decode(body: bytes, content_type: str = "", *, is_html: bool = False) -> str
         candidates.append(found[1].decode("ascii"))
     for candidate in candidates:
         codec = _codec(candidate)
-        if codec:
+        if codec and not (codec == "utf-8" and _is_lie(body)):
             return body.decode(codec, "replace")
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
         # A body that was cut may end within a character.
         return body.decode("utf-8", "ignore") if error.start >= len(body) - 4 else body.decode("cp1252", "replace")
+
+
+def _is_lie(body: bytes) -> bool:
+    """What claims to be UTF-8 and is mostly not, is something else."""
+    text = body.decode("utf-8", "replace")
+    broken = text.count("\ufffd")
+    return broken > 0 and 2 * broken > sum(not character.isascii() for character in text)
 
 
 def clean(text: str) -> str:

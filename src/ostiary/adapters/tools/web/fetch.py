@@ -112,6 +112,8 @@ def shown(page: Page, offset: int, max_chars: int, max_bytes: int) -> str:
     part = page.text[offset : offset + max_chars]
     if len(part.encode("utf-8", "replace")) > room:
         part = part.encode("utf-8", "replace")[:room].decode("utf-8", "ignore")
+    if offset + len(part) < len(page.text):
+        part = _to_a_line(part)
     end = offset + len(part)
     marks = []
     if offset or end < len(page.text):
@@ -121,6 +123,12 @@ def shown(page: Page, offset: int, max_chars: int, max_bytes: int) -> str:
     if page.is_cut:
         marks.append("the page itself was cut for its size")
     return f"{head}{part}\n[{'; '.join(marks)}]" if marks else f"{head}{part}"
+
+
+def _to_a_line(part: str) -> str:
+    """Cut at the end of a line, if there is one near the end."""
+    at = part.rfind("\n") + 1
+    return part[:at] if 4 * at > 3 * len(part) else part
 
 
 def _details(page: Page, url: str, is_recent: bool) -> Mapping[str, object]:

@@ -49,13 +49,24 @@ def hits(found: object, title: str, url: str, snippet: str, count: int) -> tuple
     return tuple(each for each in made if each is not None)[:count]
 
 
-def refused(name: str, status: int, *, hint: str) -> ToolError:
-    """The one sentence for a status that is no answer."""
-    if status in (401, 403):
+def refused(name: str, status: int, *, hint: str, said: str = "", wait: str = "") -> ToolError:
+    """The one sentence for a status that is no answer. `said` is the beginning of the body, `wait` the seconds asked for."""
+    if status in (401, 403) or (status == 422 and "TOKEN" in said):
         return ToolError(f"{name} does not accept the request ({status}). {hint}".strip())
     if status == 429:
-        return ToolError(f"{name} asks to wait before the next search (429).")
+        seconds = f" {wait} s" if re.fullmatch(r"[0-9]{1,5}", wait) else ""
+        return ToolError(f"{name} asks to wait{seconds} before the next search (429).")
+    if status in (402, 432, 433):
+        return ToolError(f"{name} says that the searches paid for are used up ({status}); the owner can see to that.")
+    if status in (400, 422):
+        return ToolError(f"{name} does not take this query ({status}); make it shorter and plainer.")
+    if status == 202:
+        return riddle(name)
     return ToolError(f"{name} answered {status} instead of results.")
+
+
+def riddle(name: str) -> ToolError:
+    return ToolError(f"{name} wants to see a person now. Try again later, or set up another provider in tools.web.search.")
 
 
 def _line(text: object, limit: int) -> str:

@@ -63,7 +63,9 @@ async def load_page(profile: AgentProfile, reader: Reader, url: str, *, limits: 
     except EgressFailed as error:
         raise ToolError(str(error)) from None
     if not 200 <= fetched.status < 300:
-        raise ToolError(f"{fetched.host} answered {fetched.status} {fetched.reason} for {fetched.url[:300]}.")
+        wait = fetched.headers.get("retry-after", "")
+        later = f" It asks to wait {wait} s." if wait.isascii() and wait.isdigit() and len(wait) < 6 else ""
+        raise ToolError(f"{fetched.host} answered {fetched.status} {fetched.reason} for {fetched.url[:300]}.{later}")
     return await _made(fetched, hosts, reader)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote_plus, urlencode
 
 from ostiary.adapters.egress import ConfiguredOrigin, Egress, EgressFailed, Limits
-from ostiary.adapters.tools.web.hits import Hit, Provider, hits, refused
+from ostiary.adapters.tools.web.hits import Hit, Provider, hits, refused, riddle
 from ostiary.contracts.errors import EgressRefused, ToolError
 from ostiary.contracts.records import dataclass
 
@@ -91,9 +91,7 @@ class DuckDuckGo:
         try:
             return results_in(page.decode("utf-8", "replace"))[:count]
         except AskedForAPerson:
-            raise ToolError(
-                "DuckDuckGo wants to see a person now. Try again later, or set up another provider in tools.web.search."
-            ) from None
+            raise riddle(self.name) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +175,8 @@ class _Asking:
             )
             async with exchange as response:
                 if response.status != 200:
-                    raise refused(self._name, response.status, hint=self._hint)
+                    said, wait = await response.error_text(), response.headers.get("retry-after", "")
+                    raise refused(self._name, response.status, hint=self._hint, said=said, wait=wait)
                 return await response.body(at_most=_LARGEST)
         except EgressRefused as error:
             raise ToolError(f"{self._name} could not be asked: {error}") from None

@@ -126,7 +126,11 @@ async def test_a_wrong_or_missing_key_is_told_without_showing_it(provider: str) 
 @pytest.mark.parametrize(
     ("status", "body", "sentence"),
     [
-        (429, "{}", "wait"),
+        (429, "{}", r"asks to wait 7 s before the next search \(429\)"),
+        (422, '{"error": {"code": "SUBSCRIPTION_TOKEN_INVALID"}}', r"does not accept the request \(422\)\. Check the key"),
+        (422, '{"error": {"code": "VALIDATION"}}', "make it shorter"),
+        (432, "{}", "used up"),
+        (202, "<html>", "wants to see a person"),
         (500, "{}", "answered 500"),
         (302, "{}", "redirect"),
         (200, "<html>", "no list of results"),
@@ -136,7 +140,7 @@ async def test_a_wrong_or_missing_key_is_told_without_showing_it(provider: str) 
 )
 async def test_a_provider_that_answers_nonsense_is_told(status: int, body: str, sentence: str) -> None:
     async def odd(request: web.Request) -> web.Response:
-        return web.Response(status=status, text=body, headers={"Location": "http://127.0.0.1/"})
+        return web.Response(status=status, text=body, headers={"Location": "http://127.0.0.1/", "Retry-After": "7"})
 
     async with engines(odd, provider="brave", keys=lent()) as tool:
         with pytest.raises(ToolError, match=sentence) as caught:
