@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from ostiary.assembly.policy_notes import change_of, doubts_of
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.identity import OWNER, Principal, SessionKey, is_id
@@ -53,11 +54,13 @@ _TYPICAL: Mapping[str, Mapping[str, object]] = {"message": {"to": "another:perso
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyAtDesk:
-    """`steps` gives every layer's step; `specs` are the tools there are, by name."""
+    """`steps` gives every layer's step; `specs` are the tools there are, by name; `warnings` are about rules that probably do
+    not mean what they say."""
 
     config: "Callable[[], Config]"
     specs: Callable[[], Mapping[str, ToolSpec]]
     steps: Callable[[Action], Awaitable[Sequence[Step]]]
+    warnings: Callable[[], Sequence[str]] = tuple
 
     async def explain(self, asked: ExplainPolicy) -> Explanation:
         spec = self._spec(asked)
@@ -76,6 +79,8 @@ class PolicyAtDesk:
             layer=decision.layer,
             reason=decision.reason,
             steps=_marked(steps),
+            change=change_of(decision, action),
+            notes=list(doubts_of(action, self.config(), HERE)),
         )
 
     async def tools(self, asked: ListTools) -> Tools:
@@ -162,14 +167,14 @@ class PolicyAtDesk:
 
 def desk_of_configuration(home: "Path", environ: Mapping[str, str] | None = None, runtime: Runtime | None = None) -> PolicyAtDesk:
     """The rules as the file says them, no gateway running: of what changes at run time only `runtime` is known, and the guard.
-    Raises ConfigInvalid, BadInput."""
+    Nothing is written. Raises ConfigInvalid, BadInput."""
     from ostiary.assembly.builtin import Host, register_strangers
-    from ostiary.assembly.config.load import load
+    from ostiary.assembly.config.load import peek
     from ostiary.assembly.policies import judge_of
     from ostiary.core.agent.bootstrap import FILES
     from ostiary.core.policy.guard import guard_layer
 
-    config = load(home, os.environ if environ is None else environ).config
+    config = peek(home, os.environ if environ is None else environ).config
     specs = builtin_specs()
     policies: Sequence[tuple[str, Policy]] = ()
     plugin_tools: frozenset[str] = frozenset()
@@ -181,7 +186,9 @@ def desk_of_configuration(home: "Path", environ: Mapping[str, str] | None = None
         policies, plugin_tools = host.policies, host.plugin_tools
     runtime = replace(runtime or Runtime(), guard=guard_layer(state=(str(home),), owner_files=FILES))
     judge = judge_of(config, plugin_tools=plugin_tools, runtime=runtime)
-    return PolicyAtDesk(config=lambda: config, specs=lambda: specs, steps=Verdict(policies, judge=judge).explain)
+    return PolicyAtDesk(
+        config=lambda: config, specs=lambda: specs, steps=Verdict(policies, judge=judge).explain, warnings=lambda: judge.warnings
+    )
 
 
 def builtin_specs() -> dict[str, ToolSpec]:

@@ -1,13 +1,12 @@
 """`ostiary policy` and `ostiary tools`: what the rules say of a call, and why."""
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from ostiary.assembly.policy_desk import PolicyAtDesk
+from ostiary.cli import policy_file
+from ostiary.cli.policy_shared import AsJson, desk, shaped
 
 As = Annotated[str, typer.Option("--as", help="A role such as owner or external, or a person as channel:id.")]
 Channel = Annotated[str, typer.Option(help="Where they speak. Empty: the person's channel, else the page.")]
@@ -15,7 +14,6 @@ Session = Annotated[str, typer.Option(help="A session key, such as agent:main:te
 Provider = Annotated[str, typer.Option(help="Whose model it is, as provider or provider/model.")]
 On = Annotated[list[str] | None, typer.Option("--on", help="Suppose that this tool is switched on; asks no gateway.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Go by the configuration alone, even if a gateway runs.")]
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 _SECONDS = 30.0
 _SIGNS = {"deny": "no", "ask": "ask", "allow": "yes", "pass": "·"}
@@ -65,26 +63,7 @@ def explain(
         print(_chain(found, is_live))
 
 
-@policy.command("test")
-def compare(
-    file: Annotated[Path, typer.Argument(help="JSON5: a list of calls and what is expected of each.")], as_json: AsJson = False
-) -> None:
-    """Check the configuration against a file of expected decisions; exit code 1 if one is different."""
-    import anyio
-
-    from ostiary.cli.output import print_json
-
-    rows = _expectations(file)
-    results = anyio.run(_compare, rows)
-    wrong = [each for each in results if not each["ok"]]
-    if as_json:
-        print_json({"checked": len(results), "wrong": len(wrong), "rows": results})
-    else:
-        for each in wrong:
-            print(f"{each['place']}: expected {each['expected']}, but {each['found']}")
-        print(f"{len(results) - len(wrong)} of {len(results)} are as expected.")
-    if wrong:
-        raise typer.Exit(1)
+policy_file.register(policy)
 
 
 @tools.command("list")
@@ -150,34 +129,13 @@ async def _by_file(method: str, asked: Mapping[str, Any], on: frozenset[str]) ->
 
     from ostiary.gateway.protocol.policy import ExplainPolicy, ListTools
 
-    desk = _desk(on)
+    rules = desk(on)
     if method == "tools.list":
-        answer: Any = await desk.tools(_shaped(asked, ListTools))
+        answer: Any = await rules.tools(shaped(asked, ListTools))
     else:
-        answer = await desk.explain(_shaped(asked, ExplainPolicy))
+        answer = await rules.explain(shaped(asked, ExplainPolicy))
     plain: dict[str, Any] = msgspec.to_builtins(answer)
     return plain
-
-
-def _desk(on: frozenset[str]) -> "PolicyAtDesk":
-    from ostiary.assembly.policy_desk import desk_of_configuration
-    from ostiary.cli.home import home
-    from ostiary.core.control.switches import names_of
-    from ostiary.core.policy.rules import Runtime
-
-    patterns = [names_of(each) for each in on]
-    return desk_of_configuration(home(), runtime=Runtime(is_on=lambda name: any(name in each for each in patterns)))
-
-
-def _shaped(asked: Mapping[str, Any], kind: Any) -> Any:
-    import msgspec
-
-    from ostiary.contracts.errors import BadInput
-
-    try:
-        return msgspec.convert(dict(asked), kind)
-    except msgspec.ValidationError as error:
-        raise BadInput(str(error)) from None
 
 
 def _chain(found: Mapping[str, Any], is_live: bool) -> str:
@@ -195,6 +153,9 @@ def _chain(found: Mapping[str, Any], is_live: bool) -> str:
     for each in found["steps"]:
         mark = "→" if each["decides"] else " "
         lines.append(f"{mark} {each['layer']:<{width}}  {_SIGNS[each['outcome']]:<3}  {safe(each['reason'])}".rstrip())
+    if found["change"]:
+        lines += ["", f"What would change it: {found['change']}."]
+    lines += [safe(f"Note: {note}{'' if note.endswith('?') else '.'}") for note in found["notes"]]
     if not is_live:
         lines += ["", "By the configuration alone: no switch is on but those named by --on."]
     return "\n".join(lines)
@@ -211,52 +172,3 @@ def _object(text: str, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadInput(f"{where} must be an object", hint="""For example: --args '{"command": "ls"}'""")
     return value
-
-
-def _expectations(file: Path) -> list[dict[str, Any]]:
-    """Raises BadInput for what is not a list of expectations: a test that says nothing must not pass."""
-    from ostiary.assembly.config import json5
-    from ostiary.contracts.errors import BadInput
-
-    try:
-        rows = json5.parse(file.read_text(encoding="utf-8")).plain()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{file} cannot be read: {error}") from None
-    except BadInput as error:
-        raise BadInput(f"{file} is not JSON5: {error}") from None
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise BadInput(f"{file} must hold a list of expectations", hint="[{as: 'owner', tool: 'exec', expect: 'ask'}]")
-    for place, row in enumerate(rows, 1):
-        if row.get("expect") not in ("allow", "ask", "deny") or "tool" not in row:
-            raise BadInput(f"{file}, row {place}: needs tool and expect", hint="expect is allow, ask or deny.")
-    return rows
-
-
-async def _compare(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    from ostiary.contracts.errors import BadInput
-
-    desks: dict[frozenset[str], PolicyAtDesk] = {}
-    results = []
-    for place, row in enumerate(rows, 1):
-        on = frozenset(str(each) for each in row.get("on", ()))
-        if on not in desks:
-            desks[on] = _desk(on)
-        try:
-            results.append(await _checked(desks[on], place, row))
-        except BadInput as error:
-            raise BadInput(f"row {place}: {error}", hint=error.hint) from None
-    return results
-
-
-async def _checked(desk: "PolicyAtDesk", place: int, row: Mapping[str, Any]) -> dict[str, Any]:
-    from ostiary.gateway.protocol.policy import ExplainPolicy
-
-    own = {"as": "who", "args": "arguments"}
-    asked = {own.get(name, name): value for name, value in row.items() if name not in ("expect", "layer", "on", "note")}
-    found = await desk.explain(_shaped(asked, ExplainPolicy))
-    deciding = [step.layer for step in found.steps if step.decides]
-    is_right = found.outcome == row["expect"] and ("layer" not in row or row["layer"] in deciding)
-    expected = f"{row['expect']} by {row['layer']}" if "layer" in row else row["expect"]
-    said = f"{found.outcome} by {' and '.join(deciding)}: {found.reason}"
-    who = row.get("as", "owner")
-    return {"place": f"row {place}, {row['tool']} for {who}", "ok": is_right, "expected": expected, "found": said}

@@ -157,3 +157,72 @@ def test_tools_are_listed_with_their_effects_and_standing(house: House) -> None:
     assert (rows["read"], rows["exec"]) == (["visible", "read"], ["asked", "execute"])
     hidden = json.loads(house.ok("tools", "list", "--as", "external", "--json"))
     assert {row["standing"] for row in hidden["tools"]} == {"hidden"}
+
+
+def test_what_would_change_a_decision_is_said_and_what_was_hardly_meant(house: House) -> None:
+    said = house.ok("policy", "explain", "--tool", "exec", "--as", "ownr", "--channel", "telgram", "--args", '{"comand": "ls"}')
+    assert "What would change it: tools.roles.ownr.\n" in said
+    assert "Note: no rule names the role ownr; did you mean owner?\n" in said
+    assert "Note: no channel telgram is configured.\n" in said
+    assert "Note: a call with these arguments is refused before any rule is asked: command is required;" in said
+    assert "What would change it" not in house.ok("policy", "explain", "--tool", "read")
+
+
+def test_a_tool_that_is_supposed_to_be_on_must_be_there(house: House) -> None:
+    result = house.run("policy", "explain", "--tool", "exec", "--on", "exce")
+    assert isinstance(result.exception, OstiaryError)
+    assert "no tool is called exce" in str(result.exception)
+
+
+def test_what_is_recorded_holds_and_a_draft_that_differs_is_told_apart(house: House) -> None:
+    house.write("ostiary.json5", "{channels: {irc: {}}, tools: {roles: {family: {allow: ['read']}}}}")
+    file = house.home / "expected.json5"
+    assert "decisions are in" in house.ok("policy", "record", str(file))
+    assert house.ok("policy", "test", str(file)).endswith("are as expected.\n")
+    rows = file.read_text()
+    assert '{ as: "owner", tool: "exec", args: {"command": "ls"}, expect: "ask", layer: "confirm" },' in rows
+    assert '{ as: "owner", channel: "irc", tool: "exec", args: {"command": "ls"}, expect: "deny", layer: "switch" },' in rows
+    assert '{ as: "family", tool: "read", args: {"path": "notes.md"}, expect: "allow", layer: "profile" },' in rows
+    draft = house.write("draft.json5", "{channels: {irc: {}}, tools: {deny: ['read', 'exce']}}")
+    result = house.run("policy", "test", str(file), "--config", str(draft), "--json")
+    told = json.loads(result.stdout)
+    assert result.exit_code == 1
+    wrong = [row["place"].split(", ", 1)[1] for row in told["rows"] if not row["ok"]]
+    places = ("owner", "owner, tainted, private", "owner on irc", "family", "external")
+    assert wrong == [f"read for {place}" for place in places]
+    assert told["warnings"] == ["tools.deny names 'exce', and no tool is called that. Did you mean exec?"]
+
+
+def test_a_record_goes_to_the_terminal_and_never_over_a_file(house: House) -> None:
+    file = house.write("mine.json5", "[]")
+    assert house.ok("policy", "record").startswith("// What the rules decide")
+    result = house.run("policy", "record", str(file))
+    assert ("is there already" in str(result.exception), file.read_text()) == (True, "[]")
+    rows = json.loads(house.ok("policy", "record", "--json"))
+    assert {"as": "owner", "tool": "exec", "args": {"command": "ls"}, "expect": "ask", "layer": "confirm"} in rows
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("test", "nowhere.json5"), "nowhere.json5 cannot be read: No such file or directory"),
+        (("test", "{home}"), "cannot be read: Is a directory"),
+        (("test", "{home}/layers.json5"), "row 1: there is no layer 'confrm'"),
+        (("test", "{home}/fields.json5"), "row 1: Object contains unknown field `layr`"),
+        (("test", "{home}/layers.json5", "--config", "nowhere.json5"), "there is no file nowhere.json5"),
+        (("record", "{home}/none/x.json5"), "cannot be written: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(house: House, words: tuple[str, ...], said: str) -> None:
+    house.write("layers.json5", "[{tool: 'exec', expect: 'ask', layer: 'confrm'}]")
+    house.write("fields.json5", "[{tool: 'exec', expect: 'ask', layr: 'confirm'}]")
+    result = house.run("policy", *(word.format(home=house.home) for word in words))
+    assert isinstance(result.exception, OstiaryError)
+    assert said in str(result.exception)
+
+
+def test_looking_changes_no_file(house: House) -> None:
+    file = house.write("ostiary.json5", "{}")
+    file.chmod(0o644)
+    house.ok("policy", "explain", "--tool", "read")
+    assert (file.stat().st_mode & 0o777, file.read_text()) == (0o644, "{}")

@@ -50,7 +50,8 @@ class PolicyStep(Payload):
 
 
 class Explanation(Payload):
-    """`visible`: the model is shown the tool at all."""
+    """`visible`: the model is shown the tool at all. `change` says where another decision could come from, empty for what is
+    allowed; `notes` what in the question was probably not meant."""
 
     tool: str
     who: str
@@ -63,6 +64,8 @@ class Explanation(Payload):
     layer: str
     reason: str
     steps: list[PolicyStep]
+    change: str = ""
+    notes: list[str] = field(default_factory=list)
 
 
 class ToolRow(Payload):
