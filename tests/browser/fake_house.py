@@ -129,7 +129,7 @@ class FakeHouse:
         removed = sum(line.startswith("-") for line in diff.splitlines()[2:])
         self.files.setdefault(turn, []).append(
             {"path": path, "collection": "main", "change": "added", "before": 0, "after": 1, "size": 80, "added": added,
-             "removed": removed, "diff": diff, "note": "", "current": True, **more}
+             "removed": removed, "diff": diff, "note": "", "current": True, "undone": False, **more}
         )  # fmt: skip
 
     async def on_changes_list(self, params: dict[str, Any]) -> Any:
@@ -141,7 +141,7 @@ class FakeHouse:
         self.undone.append(params["turn"])
         can = [file for file in files if file["current"]]
         for file in can:
-            file["current"] = False
+            file["current"], file["undone"] = False, True
         return {
             "turn": params["turn"],
             "restored": [file["path"] for file in can if file["before"]],
@@ -194,6 +194,11 @@ class FakeHouse:
             "state": state, "since": now - 900, "by": "api:token", "reason": "the page", "sleepsAt": now + 1500,
             "switches": self.switches, "generation": 1, "unfinished": self.unfinished, "tools": tools,
         }  # fmt: skip
+
+    async def changed_elsewhere(self, state: str) -> None:
+        """Somebody moved the house at another page, a channel or the terminal."""
+        self.state = state
+        await self.broadcast("house", {**await self.on_control_status({}), "tools": []})
 
     async def on_control_wake(self, params: dict[str, Any]) -> Any:
         self.state, self.switches = "awake", []

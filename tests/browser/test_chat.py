@@ -55,7 +55,7 @@ async def test_stop_ends_the_answer_and_says_so(desk: Watched) -> None:
     await desk.page.keyboard.press("Escape")
     await expect(desk.page.get_by_text("Stopped.")).to_be_visible()
     await expect(desk.page.locator(".turn").last.locator(".prose")).to_contain_text("Three things")
-    await expect(desk.page.get_by_role("button", name="Stop")).to_have_count(0)
+    await expect(desk.page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
 
 
 async def test_tool_activity_is_folded_under_the_answer_and_can_be_opened(desk: Watched) -> None:
@@ -229,3 +229,50 @@ PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c63f8cfc0f01f00050001ff56c7"
     "2f0d0000000049454e44ae426082"
 )
+
+
+async def test_where_a_conversation_was_summarised_is_marked_and_the_summary_can_be_read(desk: Watched) -> None:
+    mark = desk.page.locator(".summarised")
+    await expect(desk.page.locator(".turn").first).to_be_visible()
+    await expect(mark).to_have_count(0)
+    last = desk.gateway.conversations[MAIN]["turns"][-1]["id"]
+    told = {"keptFrom": last, "summary": "They spoke of **quinces**.", "at": 1.0}
+    desk.gateway.conversations[MAIN]["summarised"] = told
+    await desk.gateway.sessions.tell(MAIN, {"turn": last, "state": "summarised", **told})
+    await mark.locator("summary").click()
+    await expect(mark.locator(".prose")).to_have_text("They spoke of quinces.")
+    assert await mark.evaluate("(node, id) => node.nextElementSibling.id === `turn-${id}`", last)
+    await desk.page.reload()
+    await expect(mark).to_have_count(1)
+
+
+async def test_a_draft_is_there_again_in_another_tab_and_gone_once_it_is_sent(desk: Watched) -> None:
+    await desk.page.get_by_label("Message", exact=True).fill("half a thought")
+    other = await desk.page.context.new_page()
+    await other.goto(desk.gateway.url)
+    await expect(other.get_by_label("Message", exact=True)).to_have_value("half a thought")
+    await other.close()
+    await desk.page.keyboard.press("Enter")
+    await expect(desk.page.locator(".bubble", has_text="half a thought")).to_be_visible()
+    await desk.page.reload()
+    await expect(desk.page.get_by_label("Message", exact=True)).to_have_value("")
+
+
+async def test_a_message_whose_turn_began_under_other_words_does_not_wait_for_ever(desk: Watched) -> None:
+    await desk.say("reworded please")
+    await desk.answer("That is all there is to it.")
+    await expect(desk.page.locator(".turn.pending")).to_have_count(0)
+    await expect(desk.page.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+
+
+async def test_how_long_nothing_was_heard_is_told(stranger: Watched) -> None:
+    await stranger.page.clock.install()
+    await stranger.sign_in()
+    stranger.gateway.thinking.clear()
+    await stranger.say("ponder this")
+    await expect(stranger.page.locator(".answer.live .dots")).to_be_visible()
+    await stranger.page.clock.fast_forward(25_000)
+    await expect(stranger.page.locator(".quiet")).to_contain_text("the model is reading")
+    stranger.gateway.thinking.set()
+    await stranger.answer("That is all there is to it.")
+    await expect(stranger.page.locator(".quiet")).to_have_count(0)

@@ -54,6 +54,22 @@ async def test_a_message_written_while_the_gateway_is_away_is_sent_once_it_is_ba
     await expect(desk.page.locator(".bubble", has_text="are you there")).to_have_count(1)
 
 
+async def test_a_message_written_while_the_gateway_is_away_outlives_a_reload(desk: Watched) -> None:
+    await desk.page.evaluate("navigator.serviceWorker.ready.then(() => 1)")
+    await desk.page.reload()
+    await desk.page.wait_for_selector(".session")
+    await desk.page.wait_for_function("caches.open('ostiary-shell').then((c) => c.keys()).then((k) => k.length > 30)")
+    await desk.gateway.crash()
+    await desk.say("are you there")
+    await desk.page.reload()
+    await expect(desk.page.locator(".bubble", has_text="are you there")).to_be_visible()
+    await desk.gateway.start()
+    await desk.answer("That is all there is to it.")
+    assert [params["text"] for method, params in desk.gateway.methods if method == "chat.send"] == ["are you there"]
+    await expect(desk.page.locator(".bubble", has_text="are you there")).to_have_count(1)
+    assert await desk.page.evaluate("sessionStorage.getItem('ostiary.unsent')") is None
+
+
 async def test_lost_events_are_made_good_by_asking_again(desk: Watched) -> None:
     await desk.say("slow please")
     await expect(desk.page.locator(".answer.live .prose")).to_contain_text("Three things")

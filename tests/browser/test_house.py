@@ -83,7 +83,7 @@ async def test_a_tool_is_switched_on_for_a_time_and_off_again(desk: Watched) -> 
     await desk.show("control")
     await desk.page.get_by_label("Switch on", exact=True).fill("exec, group:web")
     await desk.page.get_by_label("For how long").select_option("8 hours")
-    await desk.page.get_by_role("button", name="Switch on").click()
+    await desk.page.get_by_role("button", name="Switch on", exact=True).click()
     rows = desk.page.locator(".plain-list li")
     await expect(rows).to_have_count(2)
     await expect(rows.first).to_contain_text("on for 8 h 0 min")
@@ -95,12 +95,12 @@ async def test_a_tool_is_switched_on_for_a_time_and_off_again(desk: Watched) -> 
 
 
 async def test_a_kill_is_confirmed_and_tells_what_it_stopped(desk: Watched) -> None:
-    await desk.show("control")
-    await desk.page.get_by_role("button", name="Kill").click()
+    await desk.page.get_by_role("button", name="Stop everything").click()
     dialog = desk.page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Cancel").click()
     assert desk.gateway.house.state == "awake"
-    await desk.page.get_by_role("button", name="Kill").click()
+    await desk.show("control")
+    await desk.page.locator("main").get_by_role("button", name="Stop everything").click()
     await dialog.get_by_role("button", name="Stop everything").click()
     await expect(dialog).to_contain_text("Everything is stopped")
     await expect(dialog.locator("li")).to_have_text(["2 turns stopped", "1 queued message stopped", "3 processes stopped"])
@@ -143,3 +143,51 @@ async def test_pages_of_a_gateway_without_them_are_not_offered(desk: Watched) ->
     await desk.show("rules")
     await expect(desk.page.locator(".tool-table")).to_be_visible()
     await expect(desk.page.get_by_role("button", name="Explain")).to_have_count(0)
+
+
+async def test_a_house_moved_elsewhere_is_followed_at_once(desk: Watched) -> None:
+    chip = desk.page.locator(".rail .house-chip")
+    await expect(chip).to_have_text("awake")
+    await desk.gateway.house.changed_elsewhere("dormant")
+    await expect(chip).to_have_text("asleep")
+    await desk.show("control")
+    await expect(desk.page.get_by_text("Wake it first.")).to_be_visible()
+    await desk.gateway.house.changed_elsewhere("awake")
+    await expect(desk.page.get_by_role("heading", name="The house is awake")).to_be_visible()
+
+
+async def test_nothing_is_left_to_stop_in_a_house_that_is_stopped(desk: Watched) -> None:
+    stop = desk.page.locator(".rail").get_by_role("button", name="Stop everything")
+    await expect(stop).to_be_visible()
+    await desk.gateway.house.changed_elsewhere("shutdown")
+    await expect(stop).to_have_count(0)
+
+
+async def test_a_single_tool_and_a_group_are_switched_with_one_press(desk: Watched) -> None:
+    await desk.show("control")
+    await desk.page.get_by_label("For how long").select_option("until it sleeps")
+    await desk.page.get_by_role("button", name="Switch on exec").click()
+    await desk.page.get_by_role("button", name="group:web").click()
+    rows = desk.page.locator(".plain-list li")
+    await expect(rows).to_have_text(["execon until it sleepsSwitch off", "group:webon until it sleepsSwitch off"])
+    await desk.page.locator(".tool-grid").get_by_role("button", name="Switch off exec").click()
+    await expect(rows).to_have_count(1)
+
+
+async def test_the_audit_log_is_narrowed_by_outcome_words_and_time(desk: Watched) -> None:
+    await desk.show("audit")
+    rows = desk.page.locator(".entry")
+    await expect(rows).to_have_count(40)
+    await desk.page.get_by_label("Outcome").select_option("refused or failed")
+    await expect(rows).to_have_count(5)
+    await expect(desk.page.get_by_role("status").filter(has_text="entries")).to_have_text("5 entries")
+    await desk.page.get_by_label("Find in the entries").fill("nobody said this")
+    await expect(desk.page.get_by_text("Nothing of this kind yet")).to_be_visible()
+    await desk.page.get_by_role("button", name="Show everything").click()
+    await expect(rows).to_have_count(40)
+    bars = desk.page.locator(".what-when .stack[tabindex]")
+    await bars.last.press("Enter")
+    await expect(bars.last).to_have_attribute("aria-pressed", "true")
+    await expect(rows).not_to_have_count(40)
+    await bars.last.press("Enter")
+    await expect(rows).to_have_count(40)

@@ -1,6 +1,7 @@
 """The assistant asks before it acts: what is asked is seen whole, and a yes is never given by accident."""
 
 import json
+import re
 import time
 from typing import Any
 
@@ -240,3 +241,12 @@ async def test_what_is_sent_is_only_the_answer(desk: Watched) -> None:
     sent = [params for method, params in desk.gateway.methods if method == "approvals.answer"]
     assert [sorted(params) for params in sent] == [["allow", "id", "idempotencyKey"]]
     assert json.dumps(sent).count("python3") == 0
+
+
+async def test_while_a_question_waits_nothing_pretends_to_be_at_work(desk: Watched) -> None:
+    await desk.say("write and run")
+    card = desk.page.locator(".question")
+    await expect(card.locator(".time-left small")).to_have_text(re.compile(r"^4:\d\d$"))
+    await desk.page.reload()
+    await expect(card).to_be_visible()
+    await expect(desk.page.locator(".dots, .ring, .ending")).to_have_count(0)

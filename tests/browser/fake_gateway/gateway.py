@@ -95,6 +95,8 @@ class FakeGateway:
         # While it is not set, a command that was allowed goes on running.
         self.progress = asyncio.Event()
         self.progress.set()
+        self.thinking = asyncio.Event()
+        self.thinking.set()
         self.sockets: set[Socket] = set()
         self.gate = asyncio.Event()
         self.released = 0

@@ -82,6 +82,7 @@ class Sessions:
             "contextWindow": 200_000,
             "usage": fake_data.usage(9_400, 2_210, 0.31, 41_000) if turns else fake_data.usage(),
             "label": self._label(params["key"]),
+            "summarised": conversation.get("summarised"),
         }
 
     def _label(self, key: str) -> dict[str, Any]:

@@ -32,6 +32,9 @@ class Turns:
         task = asyncio.create_task(self.run_turn(params, item))
         self.gateway.tasks.add(task)
         task.add_done_callback(self.gateway.tasks.discard)
+        if "reworded" in text:
+            # The turn begins before the answer to the sending comes.
+            await self.gateway.idle()
         return {"status": "accepted", "item": item}
 
     async def on_chat_abort(self, socket: Socket, params: dict[str, Any]) -> Any:
@@ -61,7 +64,8 @@ class Turns:
         key, text = params["key"], params["text"]
         conversation = self.gateway.sessions.conversation(key, make=True)
         id = f"turn-{item}"
-        inputs = [{"text": text, "attachments": params.get("attachments", [])}]
+        said = "Said in other words." if "reworded" in text else text
+        inputs = [{"text": said, "attachments": params.get("attachments", [])}]
         turn = fake_data.turn(id, time.time(), text, [], status="running", inputs=inputs)
         conversation["turns"].append(turn)
         conversation.update(running=True, updatedAt=time.time(), title=conversation["title"] or text[:60])
@@ -84,6 +88,8 @@ class Turns:
                 },
             )
             return
+        if "ponder" in text:
+            await self.gateway.thinking.wait()
         number, answer = 1, fake_data.STREAMED
         if "tools" in text:
             await self._call_tools(key, turn)

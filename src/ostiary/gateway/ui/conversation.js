@@ -1,9 +1,27 @@
 // One conversation as the page knows it: turns folded from history and from events. No elements here, only facts.
 // Applying the same event twice, or after a refresh that already held it, changes nothing.
 import { gateway } from "./gateway.js";
-import { Cell, newId } from "./lib.js";
+import { Cell, keptHere, newId } from "./lib.js";
 
 const PAGE = 40;
+
+/** Messages that the gateway has not taken yet: they outlive a reload of the page, each under its own key. */
+const unsent = {
+  all() {
+    try {
+      return JSON.parse(keptHere.get("unsent", "[]"));
+    } catch {
+      return [];
+    }
+  },
+  add(row) {
+    keptHere.set("unsent", JSON.stringify([...this.all().filter((each) => each.act !== row.act), row]));
+  },
+  drop(act) {
+    const left = this.all().filter((each) => each.act !== act);
+    keptHere.set("unsent", left.length ? JSON.stringify(left) : "");
+  },
+};
 
 /** The length as the gateway counts it: in code points. */
 const lengthOf = (text) => {
@@ -18,6 +36,7 @@ export const isOver = (turn) => !["running", "waiting"].includes(turn.status);
 
 const touch = (turn) => {
   turn.rev = (turn.rev ?? 0) + 1;
+  turn.heardAt = Date.now() / 1000;
 };
 
 const stepOf = (turn, number) => {
@@ -157,7 +176,11 @@ export class Conversation {
   usage = {};
   /** Where what the model is sent came from: {trust, private, sources}. */
   label = null;
+  /** What was said before the turn `keptFrom` is sent to the model as `summary`: {keptFrom, summary, at}. */
+  summarised = null;
   #refreshing = null;
+  /** Messages whose turn has begun, perhaps before the answer to their sending came. */
+  #begun = new Set();
   #frame = 0;
   #off = [];
 
@@ -170,6 +193,7 @@ export class Conversation {
       gateway.on("sessions", (event) => event.key === this.key && event.change === "reset" && this.refresh(true)),
     ];
     this.refresh(true);
+    for (const { key: of, ...row } of unsent.all()) if (of === key) this.#deliver(row);
   }
 
   close() {
@@ -198,6 +222,11 @@ export class Conversation {
   }
 
   apply(event) {
+    if (event.state === "summarised") {
+      this.#takeSummary(event);
+      this.changed();
+      return;
+    }
     let turn = this.turns.find((t) => t.id === event.turn);
     if (!turn) {
       if (event.state !== "started" && event.state !== "noted") {
@@ -256,6 +285,8 @@ export class Conversation {
     this.turns = [...older, ...fresh];
     if (!older.length) this.more = Boolean(history.more);
     this.#takeFacts(history);
+    if (!older.length) this.summarised = null;
+    this.#takeSummary(history.summarised);
     for (const turn of fresh) if (!known.has(turn.id)) this.#settlePending([], turn.inputs);
     for (const p of this.pending) if (p.state === "queued" && !this.running) p.isLate = true;
     this.pending = this.pending.filter((p) => !(p.isLate && isFresh && p.state === "queued"));
@@ -270,12 +301,18 @@ export class Conversation {
     this.label = history.label ?? null;
   }
 
+  /** The last one made counts. */
+  #takeSummary(told) {
+    if (told && told.at >= (this.summarised?.at ?? 0)) this.summarised = { keptFrom: told.keptFrom, summary: told.summary, at: told.at };
+  }
+
   async older() {
     if (!this.more || !this.turns.length) return;
     const history = await gateway.request("chat.history", { key: this.key, limit: PAGE, before: this.turns[0].id, verbose: "full" });
     const known = new Set(this.turns.map((t) => t.id));
     this.turns = [...history.turns.map(cleanTurn).filter((t) => !known.has(t.id)), ...this.turns];
     this.more = Boolean(history.more);
+    this.#takeSummary(history.summarised);
     this.changed();
   }
 
@@ -302,6 +339,7 @@ export class Conversation {
   #settlePending(items, inputs) {
     const texts = inputs.map((input) => input.text ?? "");
     const ids = new Set(items);
+    for (const item of items) this.#begun.add(item);
     this.pending = this.pending.filter((p) => {
       if (p.item && ids.size) return !ids.has(p.item);
       const at = texts.indexOf(p.text);
@@ -313,19 +351,25 @@ export class Conversation {
 
   /** Send; shown at once, and sent again under the same key if the connection breaks. */
   async send(text, attachments = [], directives = {}) {
+    const files = attachments.filter((file) => file.digest).map(({ digest, name, mediaType, size }) => ({ digest, name, mediaType, size }));
+    const row = { act: newId(16), text, attachments: files, directives, at: Date.now() / 1000 };
+    unsent.add({ key: this.key, ...row });
+    await this.#deliver(row);
+  }
+
+  async #deliver({ act, text, attachments, directives, at }) {
     const known = new Set(this.turns.map((t) => t.id));
-    const message = { id: newId(8), text, attachments, at: Date.now() / 1000, state: "sending", known };
+    const message = { id: newId(8), act, text, attachments, at, state: "sending", known };
     this.pending.push(message);
     this.isNew = false;
     this.changed();
-    const params = { key: this.key, text, ...directives };
-    if (attachments.length) {
-      params.attachments = attachments.filter((file) => file.digest).map(({ digest, name, mediaType, size }) => ({ digest, name, mediaType, size }));
-    }
+    const params = { key: this.key, text, ...directives, ...(attachments.length && { attachments }) };
     try {
-      const answer = await gateway.act("chat.send", params, { patienceMs: 10 * 60_000 });
+      const answer = await gateway.act("chat.send", params, { key: act, patienceMs: 10 * 60_000 });
+      unsent.drop(act);
       this.#accepted(message, answer);
     } catch (error) {
+      if (error.code !== "OFFLINE") unsent.drop(act);
       message.state = "refused";
       message.error = error;
     }
@@ -345,13 +389,14 @@ export class Conversation {
     }
     message.item = answer.item;
     // Its turn may have begun before the answer to the sending came, for example when the first answer was lost.
-    const started = this.turns.some((t) => !message.known.has(t.id) && t.inputs.some((i) => i.text === message.text));
+    const started = this.#begun.has(answer.item) || this.turns.some((t) => !message.known.has(t.id) && t.inputs.some((i) => i.text === message.text));
     if (started) drop();
     else message.state = "queued";
     if (answer.status === "duplicate") this.refresh();
   }
 
   forget(message) {
+    unsent.drop(message.act);
     this.pending = this.pending.filter((p) => p !== message);
     this.changed();
   }

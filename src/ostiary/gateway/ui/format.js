@@ -74,6 +74,9 @@ export const tokensOf = (usage) =>
 
 export const plural = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
 
+/** Whose word it was. The gateway's own token is the owner's. */
+export const who = (id) => (id === "api:token" ? "you" : (id ?? ""));
+
 /** What to call a conversation that nobody has named. */
 export const titleOf = (session) => {
   if (session?.title) return session.title;

@@ -1,4 +1,4 @@
-// Whether the house is awake, in words; asked at every connection, at every tick, and after whatever may have changed it.
+// Whether the house is awake, in words; asked at every connection and tick, and told whenever it changes, wherever that was.
 import { answered, pending } from "./approvals.js";
 import { gateway } from "./gateway.js";
 import { Cell } from "./lib.js";
@@ -30,6 +30,11 @@ export const begin = () => {
   };
   gateway.on("open", look);
   gateway.on("tick", look);
+  gateway.on("house", (told) => {
+    // How the tools stand for this caller is not told; it is asked for where it is shown.
+    house.value = { ...told, tools: house.value?.tools ?? [] };
+    soon();
+  });
   gateway.on("chat", ({ state }) => ["started", "waiting", "final", "error"].includes(state) && soon());
   pending.watch(soon);
   answered.watch(soon);

@@ -77,24 +77,36 @@ export const cls = (...names) => names.filter(Boolean).join(" ");
 export const newId = (bytes = 12) =>
   [...crypto.getRandomValues(new Uint8Array(bytes))].map((b) => b.toString(36).padStart(2, "0")).join("").slice(0, bytes * 2);
 
-/** Small preferences of this browser. Never anything secret. */
-export const kept = {
+/** What a browser keeps, under names of ours. One that keeps nothing still works. */
+const keeper = (storage) => ({
   get(name, fallback = "") {
     try {
-      return localStorage.getItem(`ostiary.${name}`) ?? fallback;
+      return storage().getItem(`ostiary.${name}`) ?? fallback;
     } catch {
       return fallback;
     }
   },
   set(name, value) {
     try {
-      if (value === "") localStorage.removeItem(`ostiary.${name}`);
-      else localStorage.setItem(`ostiary.${name}`, value);
+      if (value === "") storage().removeItem(`ostiary.${name}`);
+      else storage().setItem(`ostiary.${name}`, value);
     } catch {
-      // A browser that keeps nothing still works.
+      // Then only this page remembers.
     }
   },
-};
+  /** Drop everything whose name begins so. */
+  drop(beginning) {
+    try {
+      for (const name of Object.keys(storage())) if (name.startsWith(`ostiary.${beginning}`)) storage().removeItem(name);
+    } catch {
+      // There was nothing to drop.
+    }
+  },
+});
+/** Preferences and drafts, for every tab and for good; drafts go when one signs out. */
+export const kept = keeper(() => localStorage);
+/** For this tab, over a reload. */
+export const keptHere = keeper(() => sessionStorage);
 
 /** Where the app lives, with a slash at the end: everything else is found relative to it. */
 export const base = new URL(document.querySelector('link[rel="manifest"]').href).pathname.replace(/[^/]*$/, "");

@@ -6,6 +6,7 @@ import { Cell, cls, html, kept, useCell, useEffect, useEvent, useState } from ".
 import { Notes, Question, Spinner } from "./parts/basics.js";
 import { Chip } from "./parts/chip.js";
 import { Help } from "./parts/help.js";
+import { Stopped, askKill, useKill } from "./parts/kill.js";
 import { Switcher } from "./parts/switcher.js";
 import { drawer, overlay, ownPages, PAGES } from "./places.js";
 import { Crier } from "./questions/in_turn.js";
@@ -39,19 +40,21 @@ export const Rail = () => {
   const { page } = useCell(route);
   const count = useCell(problems);
   const asked = useCell(pending).length;
+  const canKill = useKill();
   return html`
     <nav class="rail" aria-label="Pages">
       <a class="rail-logo" href=${link("chat")} aria-label="Ostiary"><img src="icon.svg" alt="" width="30" height="30" /></a>
       <${Chip} className="in-rail" />
       ${ownPages().map(
         (p) => html`
-          <a key=${p.page} class="rail-item" href=${link(p.page)} title=${p.label} aria-current=${p.page === page ? "page" : undefined} onClick=${() => (drawer.value = false)}>
+          <a key=${p.page} class=${cls("rail-item", p.begins && "begins")} href=${link(p.page)} title=${p.label} aria-current=${p.page === page ? "page" : undefined} onClick=${() => (drawer.value = false)}>
             <${Icon} name=${p.icon} size=${20} /><span>${p.label}</span>
             ${p.page === "approvals" && asked > 0 && html`<b class="count" aria-label=${`${asked} wait`}>${asked}</b>`}
             ${p.page === "health" && count > 0 && html`<b class="dot warn" aria-label=${`${count} problems`}></b>`}
           </a>`,
       )}
       <div class="rail-space"></div>
+      ${canKill && html`<button type="button" class="rail-item kill" title="Stop everything" aria-label="Stop everything" onClick=${() => ((drawer.value = false), askKill())}><${Icon} name="stop" size=${20} /><span>Stop everything</span></button>`}
       <button type="button" class="rail-item" title="Keyboard shortcuts (?)" aria-label="Keyboard shortcuts" onClick=${() => (overlay.value = "help")}><${Icon} name="help" size=${20} /><span>Shortcuts</span></button>
       <${ThemeButton} />
     </nav>`;
@@ -151,6 +154,7 @@ export const Shell = () => {
     ${over === "help" && html`<${Help} onClose=${() => (overlay.value = "")} />`}
     ${over === "switcher" && html`<${Switcher} onClose=${() => (overlay.value = "")} />`}
     <${Question} />
+    <${Stopped} />
     <${Crier} />
     <${Notes} />`;
 };

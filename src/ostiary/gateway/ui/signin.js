@@ -1,7 +1,7 @@
 // Signing in: by the one-time link that the terminal printed, by its code, or by password where that is the mode.
 import { gateway } from "./gateway.js";
 import { Icon } from "./icons.js";
-import { base, html, useState } from "./lib.js";
+import { base, html, kept, keptHere, useState } from "./lib.js";
 
 const post = async (path, body) => {
   try {
@@ -24,6 +24,8 @@ export const signInWithCode = (code) => post("auth/session", { code });
 const signInWithPassword = (password) => post("auth/password", { password });
 export const signOut = async () => {
   await post("auth/logout", {});
+  kept.drop("draft.");
+  keptHere.drop("unsent");
   gateway.close("signedOut");
 };
 

@@ -37,7 +37,7 @@ const ended = ({ code, signal, timed_out: isLate }) => {
 };
 
 /** The last line of a command's result says what the badges say. */
-const withoutEnding = (text) => (text ?? "").replace(/\n\[(exit -?\d+|ended [^\]]*)[^\]]*\]/, "");
+export const withoutEnding = (text) => (text ?? "").replace(/\n\[(exit -?\d+|ended [^\]]*)[^\]]*\]/, "");
 
 const Exec = ({ call, given, details }) => {
   const [kind, words] = ended(details);

@@ -3,7 +3,7 @@ import { isOver } from "../conversation.js";
 import { plural } from "../format.js";
 import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
-import { html, useEffect, useRef, useState } from "../lib.js";
+import { html, useEffect, useEvent, useRef, useState } from "../lib.js";
 import { complain } from "../parts/basics.js";
 import { Diff } from "./diff.js";
 
@@ -21,6 +21,9 @@ const Result = ({ undone }) => {
     ${!lines.length && !undone.conflicts.length && html`<p>There was nothing to take back.</p>`}
   </div>`;
 };
+
+/** Why there is no button: taken back already, or somebody went on from there. */
+const standing = (files) => (files.every((file) => file.undone) ? "taken back" : "changed again since");
 
 const Card = ({ turn, files, onDone }) => {
   const [isBusy, setBusy] = useState(false);
@@ -41,7 +44,7 @@ const Card = ({ turn, files, onDone }) => {
     <section class="changes" aria-label="Files this turn changed">
       <header><strong>Changed ${plural(files.length, "file")}</strong><small class="plus">+${sum("added")}</small><small class="minus">−${sum("removed")}</small><span class="space"></span>
         ${canUndo && html`<button type="button" class="button small" disabled=${isBusy} onClick=${undo}><${Icon} name="undo" size=${14} /> Undo</button>`}
-        ${!canUndo && !undone && isOver(turn) && html`<small class="muted">changed again since</small>`}</header>
+        ${!canUndo && !undone && isOver(turn) && html`<small class="muted">${standing(files)}</small>`}</header>
       ${undone && html`<${Result} undone=${undone} />`}
       ${files.slice(0, MOST).map((file) => html`<${Diff} key=${file.path} ...${file} />`)}
       ${files.length > MOST && html`<p class="muted small pad">and ${files.length - MOST} more</p>`}
@@ -55,6 +58,8 @@ export const Changes = ({ turn }) => {
   const [isSeen, setSeen] = useState(false);
   const [again, setAgain] = useState(0);
   const place = useRef();
+  // It may have been taken back on another screen.
+  useEvent(window, "focus", () => made && setAgain((n) => n + 1));
   useEffect(() => {
     if (!made || isSeen || !place.current) return undefined;
     const watcher = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && setSeen(true), { rootMargin: "400px" });

@@ -2,29 +2,11 @@
 import { bytes } from "../format.js";
 import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
-import { cls, html, useCell, useEffect, useLayoutEffect, useRef, useState } from "../lib.js";
+import { cls, html, kept, useCell, useEffect, useLayoutEffect, useRef, useState } from "../lib.js";
 import { complain, say } from "../parts/basics.js";
 import { addFiles } from "../uploads.js";
 import { commands, seesPictures } from "./models.js";
 import { ModelPicker, ThinkingPicker } from "./picker.js";
-
-const drafts = {
-  get: (key) => {
-    try {
-      return sessionStorage.getItem(`ostiary.draft.${key}`) ?? "";
-    } catch {
-      return "";
-    }
-  },
-  set: (key, text) => {
-    try {
-      if (text) sessionStorage.setItem(`ostiary.draft.${key}`, text);
-      else sessionStorage.removeItem(`ostiary.draft.${key}`);
-    } catch {
-      // Only this page remembers then.
-    }
-  },
-};
 
 /** The commands that fit what was typed so far, if it is the beginning of a command. */
 export const completions = (text, all) => {
@@ -52,7 +34,7 @@ export const Composer = ({ conversation, handle, onEditLast }) => {
   useCell(conversation.rev);
   const all = useCell(commands);
   const state = useCell(gateway.state);
-  const [text, setText] = useState(() => drafts.get(conversation.key));
+  const [text, setText] = useState(() => kept.get(`draft.${conversation.key}`));
   const [, redraw] = useState(0);
   const [at, setAt] = useState(0);
   const [isClosed, setClosed] = useState(false);
@@ -65,7 +47,7 @@ export const Composer = ({ conversation, handle, onEditLast }) => {
     node.style.height = "auto";
     node.style.height = `${Math.min(node.scrollHeight, Math.round(innerHeight * 0.4))}px`;
   }, [text]);
-  useEffect(() => drafts.set(conversation.key, text), [text]);
+  useEffect(() => kept.set(`draft.${conversation.key}`, text), [text]);
   useEffect(() => {
     if (matchMedia("(pointer: fine)").matches) area.current.focus();
   }, []);

@@ -4,6 +4,7 @@ import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
 import { cls, html, useCell, useEffect, useState } from "../lib.js";
 import { Menu, complain, confirm, prompt, say } from "../parts/basics.js";
+import { askKill, useKill } from "../parts/kill.js";
 import { drawer, ownPages } from "../places.js";
 import { go, link, replace } from "../router.js";
 import { isListed, listError, newKey, reload, remove, rename, sessions } from "../sessions.js";
@@ -69,6 +70,7 @@ export const Sidebar = ({ current }) => {
   const error = useCell(listError);
   const [query, setQuery] = useState("");
   const [, tick] = useState(0);
+  const canKill = useKill();
   useEffect(() => {
     const timer = setInterval(() => tick((n) => n + 1), 60_000);
     return () => clearInterval(timer);
@@ -93,6 +95,7 @@ export const Sidebar = ({ current }) => {
       </nav>
       <nav class="drawer-pages" aria-label="Pages">
         ${ownPages().slice(1).map((p) => html`<a key=${p.page} href=${link(p.page)} onClick=${() => (drawer.value = false)}><${Icon} name=${p.icon} size=${18} /><span>${p.label}</span></a>`)}
+        ${canKill && html`<button type="button" class="kill" onClick=${() => ((drawer.value = false), askKill())}><${Icon} name="stop" size=${18} /><span>Stop everything</span></button>`}
       </nav>
     </aside>`;
 };

@@ -1,5 +1,6 @@
 // The conversation from top to bottom. It follows what is written only while the reader is at the bottom.
 import { isOver } from "../conversation.js";
+import { since } from "../format.js";
 import { Icon } from "../icons.js";
 import { cls, html, useCell, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../lib.js";
 import { ErrorNote, Spinner, copyText } from "../parts/basics.js";
@@ -33,6 +34,14 @@ const Note = ({ note, conversation }) => html`
       <${Markdown} text=${note.text} />
     </div>
   </article>`;
+
+/** From here on everything is sent as it was said; what is above is sent as a summary. */
+const Summarised = ({ told }) => html`
+  <details class="summarised">
+    <summary><span><${Icon} name="fold" size=${14} /> Summarised above this line<small>${since(told.at)}</small></span></summary>
+    <p class="muted small">The model is sent this in place of what stands above. You can still read all of it.</p>
+    <${Markdown} text=${told.summary} />
+  </details>`;
 
 /** Says aloud, once, that an answer is there; a growing text is not read letter by letter. */
 const Announcer = ({ conversation }) => {
@@ -131,6 +140,7 @@ export const Transcript = ({ conversation, onBranch, onRetry, onEditAgain, onSug
         ${isEmpty && !conversation.error && html`<${Welcome} onPick=${onSuggest} />`}
         ${notesAfter("")}
         ${conversation.turns.map((turn) => [
+          conversation.summarised?.keptFrom === turn.id && html`<${Summarised} key="summarised" told=${conversation.summarised} />`,
           html`<${Item} key=${turn.id} turn=${turn} rev=${turn.rev ?? 0} sessionKey=${conversation.key} onBranch=${onBranch} onRetry=${onRetry} />`,
           ...notesAfter(turn.id),
         ])}

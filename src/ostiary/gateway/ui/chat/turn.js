@@ -2,8 +2,9 @@
 import { isOver } from "../conversation.js";
 import { bytes, cost, moment, seconds, short, time, tokensOf } from "../format.js";
 import { Icon } from "../icons.js";
-import { cls, html, useEffect, useRef, useState } from "../lib.js";
+import { cls, html, useCell, useEffect, useRef, useState } from "../lib.js";
 import { CopyButton } from "../parts/basics.js";
+import { pending } from "../approvals.js";
 import { Answered, Questions } from "../questions/in_turn.js";
 import { link } from "../router.js";
 import { blobAddress } from "../uploads.js";
@@ -134,11 +135,30 @@ const Ending = ({ turn, onRetry }) => {
 
 const WAITS = { approval: "Waiting for an approval", client_tool: "Waiting for a program to answer", child: "Waiting for a helper", vault: "Waiting for the vault to be opened" };
 
+/** For something that no question on this page is about. */
+const waitsForElse = (turn) => turn.status === "waiting" && turn.waitingFor !== "approval" && !turn.steps.some((step) => step.calls.some((call) => call.asked?.some((asked) => !asked.answer)));
+
+/** How long nothing was heard of a turn, once that is long enough to wonder. */
+const Quiet = ({ turn }) => {
+  const [now, setNow] = useState(() => Date.now() / 1000);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now() / 1000), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const passed = now - (turn.heardAt ?? turn.at);
+  if (passed < 3) return null;
+  const model = turn.steps.findLast((step) => step.model)?.model.split("/").at(-1);
+  return html`<small class="quiet" aria-hidden="true">${passed < 60 ? `${Math.floor(passed)} s` : seconds(passed)}${passed > 10 ? ` · ${model || "the model"} is reading` : ""}</small>`;
+};
+
+/** Nothing to see yet, or nothing new. */
+const Dots = ({ turn }) => html`<div class="dots" role="status"><i></i><i></i><i></i><span class="hidden">The assistant is answering</span><${Quiet} turn=${turn} /></div>`;
+
 const Foot = ({ turn, sessionKey, onAgain }) => {
   const tokens = tokensOf(turn.usage);
   const spent = turn.usage?.cost;
   const model = turn.model || turn.steps.findLast((s) => s.model)?.model || "";
-  const took = turn.steps.reduce((sum, s) => sum + (s.seconds ?? 0), 0);
+  const took = turn.steps.flatMap((step) => [step, ...step.calls]).reduce((sum, each) => sum + (each.seconds ?? 0), 0);
   const answer = () => segments(turn).filter((p) => p.text).map((p) => p.text).join("\n\n");
   return html`
     <div class="tools">
@@ -147,8 +167,8 @@ const Foot = ({ turn, sessionKey, onAgain }) => {
       html`<button type="button" class="icon-button small" aria-label="Answer again in a branch" title="Answer again in a branch" onClick=${onAgain}><${Icon} name="retry" size=${15} /></button>
         <a class="icon-button small" aria-label="Open the timeline of this turn" title="Timeline of this turn" href=${link("sessions", sessionKey, turn.id)}><${Icon} name="clock" size=${15} /></a>`}
       <time title=${moment(turn.at)}>${time(turn.at)}</time>
-      ${model && html`<small>${model.split("/").at(-1)}</small>`}
-      ${took > 0 && html`<small>${seconds(took)}</small>`}
+      ${model && html`<small class="of-model">${model.split("/").at(-1)}</small>`}
+      ${took > 0 && html`<small title="Answering and acting, without waiting for people">${seconds(took)}</small>`}
       ${tokens > 0 && html`<small>${short(tokens)} tokens</small>`}
       ${spent > 0 && html`<small>${cost(spent)}</small>`}
     </div>`;
@@ -159,8 +179,11 @@ export const Turn = ({ turn, sessionKey, onBranch, onRetry }) => {
   const isLive = !isOver(turn);
   // A note, or history brought along from elsewhere: there is no point before it to branch at.
   const isBrought = /^(note|past)-/.test(turn.id);
+  const isAsking = useCell(pending).some((row) => row.turn === turn.id && row.key === sessionKey);
   const parts = segments(turn);
   const last = parts.at(-1);
+  const isAtWork = isLive && turn.status === "running" && !isAsking;
+  const isBusy = last?.items && (last.items.at(-1).thought || last.items.some((item) => item.call?.state === "running"));
   return html`
     <article class="turn" id=${`turn-${turn.id}`} aria-label="Turn">
       ${turn.inputs.map(
@@ -174,12 +197,12 @@ export const Turn = ({ turn, sessionKey, onBranch, onRetry }) => {
           if (part.inputs) return part.inputs.map((input, i) => html`<${Said} key=${`${part.id}${i}`} text=${input.text ?? ""} attachments=${input.attachments} at=${input.at ?? turn.at} />`);
           if (part.items) {
             const calls = part.items.filter((item) => item.call).map((item) => item.call);
-            return html`<div key=${part.id}><${Work} items=${part.items} isLive=${isLive && turn.status === "running" && part === last} /><${Answered} sessionKey=${sessionKey} turn=${turn} calls=${calls} /></div>`;
+            return html`<div key=${part.id}><${Work} items=${part.items} isAsking=${isAsking} isLive=${isAtWork && isBusy && part === last} /><${Answered} sessionKey=${sessionKey} turn=${turn} calls=${calls} /></div>`;
           }
           return html`<${Markdown} key=${part.id} text=${part.text} isFinal=${!(isLive && part === last)} />`;
         })}
-        ${isLive && !last && html`<div class="dots" role="status"><i></i><i></i><i></i><span class="hidden">The assistant is answering</span></div>`}
-        ${turn.status === "waiting" && turn.waitingFor !== "approval" && html`<p class="ending"><${Icon} name="clock" size=${15} /> ${WAITS[turn.waitingFor] ?? "Waiting"}…</p>`}
+        ${isAtWork && (!last || (last.items && !isBusy)) && html`<${Dots} turn=${turn} />`}
+        ${waitsForElse(turn) && !isAsking && html`<p class="ending"><${Icon} name="clock" size=${15} /> ${WAITS[turn.waitingFor] ?? "Waiting"}…</p>`}
         ${!isBrought && html`<${Answered} sessionKey=${sessionKey} turn=${turn} /><${Changes} turn=${turn} /><${Questions} sessionKey=${sessionKey} turn=${turn} />`}
         ${isOver(turn) && turn.status !== "completed" && html`<${Ending} turn=${turn} onRetry=${() => onRetry(turn)} />`}
         ${isOver(turn) && html`<${Foot} turn=${turn} sessionKey=${sessionKey} onAgain=${isBrought ? null : () => onBranch(turn)} />`}

@@ -1,9 +1,9 @@
 // What the assistant did besides answering: thoughts and tool calls, folded under one line.
-import { seconds } from "../format.js";
+import { plural, seconds } from "../format.js";
 import { Icon } from "../icons.js";
 import { cls, html, useState } from "../lib.js";
 import { visible } from "../questions/shown.js";
-import { CallBody } from "./call_body.js";
+import { CallBody, withoutEnding } from "./call_body.js";
 
 const STATES = {
   running: ["pulse", "running"],
@@ -54,24 +54,28 @@ const Thought = ({ text, isLive }) => html`
     <div class="call-body thought-text">${text}</div>
   </details>`;
 
-const summary = (items, isLive) => {
+const summary = (items, isLive, isAsking) => {
   const calls = items.filter((item) => item.call).map((item) => item.call);
   const running = calls.find((call) => call.state === "running");
   if (isLive && running) return `${running.name} ${gist(running.arguments)}`.trim();
   if (!calls.length) return isLive ? "Thinking…" : "Thought about it";
   const names = [...new Set(calls.map((call) => call.name))];
+  const verb = isAsking && calls.every((call) => call.state === "running") ? "Wants to use" : "Used";
   const shown = names.slice(0, 3).join(", ") + (names.length > 3 ? ` and ${names.length - 3} more` : "");
-  return `Used ${shown}${calls.length > names.length ? ` · ${calls.length} calls` : ""}`;
+  return `${verb} ${shown}${calls.length > names.length ? ` · ${calls.length} calls` : ""}`;
 };
 
 const LINES = 8;
-/** What running calls say, as far as it fits: the last lines of each. */
-const Progress = ({ calls }) =>
-  calls
-    .filter((call) => call.state === "running" && call.progress?.trim())
-    .map((call) => html`<pre key=${call.id} class="progress" aria-label=${`${call.name} is at work`}>${visible(call.progress.trimEnd().split("\n").slice(-LINES).join("\n"))}</pre>`);
+/** What people want to have seen: what a running call says, and what a command printed. */
+const spokenBy = (call) => (call.state === "running" ? call.progress : call.name === "exec" && call.state === "done" ? withoutEnding(call.result) : "") ?? "";
 
-export const Work = ({ items, isLive }) => {
+const Spoken = ({ call }) => {
+  const lines = visible(spokenBy(call).trim()).split("\n");
+  const left = lines.length - LINES;
+  return html`<pre class="progress" tabindex="0" aria-label=${call.state === "running" ? `${call.name} is at work` : `What ${call.name} printed`}>${left > 0 && html`<span class="muted">⋯ ${plural(left, "line")} above${"\n"}</span>`}${lines.slice(-LINES).join("\n")}</pre>`;
+};
+
+export const Work = ({ items, isLive, isAsking = false }) => {
   const [isOpen, setOpen] = useState(false);
   const calls = items.filter((item) => item.call).map((item) => item.call);
   const spent = calls.reduce((sum, call) => sum + (call.seconds ?? 0), 0);
@@ -80,12 +84,12 @@ export const Work = ({ items, isLive }) => {
     <div class=${cls("work", isOpen && "open")}>
       <button type="button" class="work-line" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
         ${isLive ? html`<i class="ring" aria-hidden="true"></i>` : html`<${Icon} name=${calls.length ? "tool" : "thought"} size=${15} />`}
-        <span class=${cls(isLive && "shimmer")}>${summary(items, isLive)}</span>
+        <span class=${cls(isLive && "shimmer")}>${summary(items, isLive, isAsking)}</span>
         ${spent > 0 && html`<small>${seconds(spent)}</small>`}
         ${bad > 0 && html`<small class="bad">${bad} failed</small>`}
         <${Icon} name="chevron" size=${14} />
       </button>
-      ${isLive && html`<${Progress} calls=${calls} />`}
+      ${calls.filter((call) => spokenBy(call).trim()).map((call) => html`<${Spoken} key=${call.id} call=${call} />`)}
       ${isOpen &&
       html`<div class="work-list">
         ${items.map((item, i) => (item.call ? html`<${Call} key=${item.call.id} call=${item.call} />` : html`<${Thought} key=${`t${i}`} text=${item.thought} isLive=${isLive && i === items.length - 1} />`))}

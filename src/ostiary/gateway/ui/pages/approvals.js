@@ -1,6 +1,6 @@
 // Everything that waits for a yes, in every conversation, and the yeses that still hold.
 import { answered, inGroups, pending, reload, secondsUntil } from "../approvals.js";
-import { duration, moment, since, titleOf } from "../format.js";
+import { duration, moment, since, titleOf, who } from "../format.js";
 import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
 import { html, useCell, useEffect, useLoad } from "../lib.js";
@@ -24,7 +24,7 @@ const GrantRow = ({ grant, onRevoke }) => {
       <span class="profile-icon"><${Icon} name="hand" size=${16} /></span>
       <div><strong>${grant.tool}</strong> <code class="pattern"><${Shown} text=${grant.pattern} /></code>
         ${fixed && html`<small class="muted">and exactly <code><${Shown} text=${fixed} /></code></small>`}
-        <small class="muted" title=${moment(grant.givenAt)}>for ${grant.who} to ${grant.agent} · given by ${grant.by} ${since(grant.givenAt)}</small></div>
+        <small class="muted" title=${moment(grant.givenAt)}>for ${who(grant.who)} to ${grant.agent} · given by ${who(grant.by)} ${since(grant.givenAt)}</small></div>
       <span class="nowrap" title=${moment(grant.until)}>${duration(secondsUntil(grant.until) * 1000)} left</span>
       <button type="button" class="button small" onClick=${() => onRevoke(grant)}>Take back</button>
     </li>`;

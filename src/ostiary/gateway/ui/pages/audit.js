@@ -1,20 +1,23 @@
 // What was decided and done, in the order it happened; each entry is chained to those before it.
-import { moment, number, time } from "../format.js";
+import { moment, number, plural, time } from "../format.js";
 import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
 import { cls, html, useEffect, useState } from "../lib.js";
 import { Badge, Empty, ErrorNote, Page, Spinner } from "../parts/basics.js";
 import { Shown } from "../questions/shown.js";
 import { link } from "../router.js";
+import { PARTS, WhatWhen } from "./audit_plot.js";
 import { Styles } from "./styles.js";
 
 const KINDS = [["", "everything"], ["tool.*", "tools"], ["approval.*", "approvals"], ["grant.*", "grants"], ["control.*", "control"], ["config.*", "configuration"], ["credential.*", "credentials"], ["login*", "logins"], ["device.*", "devices"], ["undo", "undo"]];
 const GOOD = new Set(["allow", "ok", "allowed", "given", "done", "undone"]);
 const BAD = new Set(["deny", "error", "denied", "failed", "refused", "expired"]);
 const PAGE = 100;
+const LARGEST = 500;
 const MOST = 1000;
 const EVERY_MS = 2000;
 
+/** "good", "warn" (asked), "bad", or "" for what is neither. */
 const kindOf = (outcome) => (GOOD.has(outcome) ? "good" : BAD.has(outcome) ? "bad" : outcome === "ask" || outcome === "asked" ? "warn" : "");
 
 const Entry = ({ entry }) => {
@@ -50,10 +53,9 @@ const Verify = () => {
     ${state?.error && html`<p class="verified bad" role="alert">${state.error.message} ${state.error.hint}</p>`}`;
 };
 
-export default function Audit() {
-  const [kind, setKind] = useState("");
+/** The newest entries of a kind, followed while `isFollowing`. */
+const useEntries = (kind, limit, isFollowing) => {
   const [entries, setEntries] = useState(null);
-  const [isFollowing, setFollowing] = useState(true);
   const [error, setError] = useState(null);
   useEffect(() => {
     let isGone = false;
@@ -61,34 +63,59 @@ export default function Audit() {
     let last = 0;
     const look = async () => {
       try {
-        const part = await gateway.request("audit.list", last ? { kind, after: last, limit: PAGE } : { kind, limit: PAGE, newest: true });
+        const part = await gateway.request("audit.list", last ? { kind, after: last, limit: PAGE } : { kind, limit, newest: true });
         if (isGone) return;
+        const isFirst = !last;
         last = Math.max(last, ...part.entries.map((entry) => entry.seq));
-        setEntries((old) => [...(old ?? []), ...part.entries].slice(-MOST));
+        if (isFirst || part.entries.length) setEntries((old) => [...(isFirst ? [] : old), ...part.entries].slice(-MOST));
         setError(null);
       } catch (problem) {
         if (!isGone && problem.code !== "OFFLINE") setError(problem);
       }
       if (!isGone && isFollowing) timer = setTimeout(look, EVERY_MS);
     };
-    setEntries(null);
     look();
     return () => {
       isGone = true;
       clearTimeout(timer);
     };
-  }, [kind, isFollowing]);
+  }, [kind, limit, isFollowing]);
+  return [entries, error];
+};
+
+const holds = (entry, words) => [entry.kind, entry.actor, entry.subject, entry.outcome, JSON.stringify(entry.detail)].join(" ").toLowerCase().includes(words);
+
+export default function Audit() {
+  const [kind, setKind] = useState("");
+  const [outcome, setOutcome] = useState("any");
+  const [words, setWords] = useState("");
+  const [chosen, setChosen] = useState(null);
+  const [limit, setLimit] = useState(PAGE);
+  const [isFollowing, setFollowing] = useState(true);
+  const [entries, error] = useEntries(kind, limit, isFollowing);
+  const wanted = words.trim().toLowerCase();
+  const alike = (entries ?? []).filter((entry) => (outcome === "any" || kindOf(entry.outcome) === outcome) && (!wanted || holds(entry, wanted)));
+  const shown = chosen ? alike.filter((entry) => entry.at >= chosen.from && entry.at < chosen.until) : alike;
+  const clear = () => (setKind(""), setOutcome("any"), setWords(""), setChosen(null));
   const actions = html`
-    <label class="hidden" for="audit-kind">Kind</label>
-    <select id="audit-kind" class="select narrow" value=${kind} onChange=${(e) => setKind(e.target.value)}>${KINDS.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}</select>
     <button type="button" class="button" aria-pressed=${isFollowing} onClick=${() => setFollowing(!isFollowing)}><${Icon} name=${isFollowing ? "pause" : "play"} size=${15} /> ${isFollowing ? "Pause" : "Follow"}</button>
     <${Verify} />`;
   return html`
     <${Styles} name="pages" /><${Styles} name="timeline" /><${Styles} name="house" />
     <${Page} title="Audit" about="Every decision, answer, call, login and change. Entries can be added, never changed: each is chained to those before it." actions=${actions}>
       <${ErrorNote} error=${error} />
+      <div class="filters" role="search">
+        <label class="filter"><${Icon} name="search" size=${15} /><input type="search" placeholder="Who, what, why" aria-label="Find in the entries" value=${words} onInput=${(e) => setWords(e.target.value)} /></label>
+        <select class="select narrow" aria-label="Kind" value=${kind} onChange=${(e) => (setKind(e.target.value), setChosen(null))}>${KINDS.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}</select>
+        <select class="select narrow" aria-label="Outcome" value=${outcome} onChange=${(e) => setOutcome(e.target.value)}><option value="any">any outcome</option>${PARTS.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}</select>
+        ${(kind || wanted || chosen || outcome !== "any") && html`<button type="button" class="link" onClick=${clear}>Show everything</button>`}
+        <small class="muted" role="status">${entries ? plural(shown.length, "entry", "entries") : ""}</small>
+      </div>
       ${!entries && !error && html`<${Spinner} />`}
-      ${entries && !entries.length && html`<${Empty} icon="seal" title="Nothing of this kind yet">What is decided and done appears here as it happens.<//>`}
-      ${entries?.length > 0 && html`<div class=${cls("card audit-log")} role="log" aria-label="Audit entries, the newest first">${entries.toReversed().map((entry) => html`<${Entry} key=${entry.seq} entry=${entry} />`)}</div>`}
+      ${alike.length > 1 && html`<section class="card"><${WhatWhen} entries=${alike} kindOf=${kindOf} chosen=${chosen} onPick=${setChosen} /></section>`}
+      ${entries && !shown.length && html`<${Empty} icon="seal" title="Nothing of this kind yet">What is decided and done appears here as it happens.<//>`}
+      ${shown.length > 0 && html`<div class=${cls("card audit-log")} role="log" aria-label="Audit entries, the newest first">${shown.toReversed().map((entry) => html`<${Entry} key=${entry.seq} entry=${entry} />`)}</div>`}
+      ${entries?.length >= limit && limit < LARGEST && html`<button type="button" class="button small older" onClick=${() => setLimit(LARGEST)}>Show earlier entries</button>`}
+      ${entries?.length >= LARGEST && html`<p class="muted small centred">These are the newest ${number(entries.length)}. <code>ostiary audit export</code> gives all of them.</p>`}
     <//>`;
 }

@@ -1,5 +1,5 @@
 // Who wrote something, when, in which turn, and who vouches for it.
-import { moment, since } from "../format.js";
+import { moment, since, who } from "../format.js";
 import { Icon } from "../icons.js";
 import { html } from "../lib.js";
 import { visible } from "../questions/shown.js";
@@ -13,7 +13,7 @@ export const Trust = ({ trust, sources = [] }) => {
   return html`<span class="trust" title=${sources.length ? `From ${sources.map(visible).join(", ")}` : ""}><${Badge} kind=${kind}>${word}<//></span>`;
 };
 
-export const whoOf = (author) => (author === "api:token" ? "you" : visible(author || "unknown"));
+export const whoOf = (author) => visible(who(author || "unknown"));
 
 export const Whose = ({ row }) => html`
   <span class="whose"><span>${row.trust === "untrusted" && row.sources?.length ? `from ${row.sources.map(visible).join(", ")}` : whoOf(row.author)}</span><time title=${moment(row.at)}>${since(row.at)}</time>

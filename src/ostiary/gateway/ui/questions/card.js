@@ -19,7 +19,7 @@ const VERBS = { exec: "run this command", process: "steer a process", browser: "
 
 export const askedFor = (tool, many = 1) => `May I ${VERBS[tool] ?? `use ${tool}`}${many > 1 ? `, ${many} times` : ""}?`;
 
-/** How much time is left, as a ring that empties; told in words only to whoever asks for them. */
+/** How much time is left: a ring that empties and a clock that runs down. Read aloud only to whoever asks for it. */
 const TimeLeft = ({ from, until }) => {
   const [left, setLeft] = useState(() => secondsUntil(until));
   useEffect(() => {
@@ -28,10 +28,19 @@ const TimeLeft = ({ from, until }) => {
   }, [until]);
   const around = 2 * Math.PI * 8;
   const part = Math.min(1, left / Math.max(1, until - from));
+  const clock = `${Math.floor(left / 60)}:${String(Math.floor(left % 60)).padStart(2, "0")}`;
   const words = left <= 0 ? "Time is over" : left < 90 ? `${Math.ceil(left)} s left` : `${Math.ceil(left / 60)} min left`;
   return html`<span class=${cls("time-left", left < 60 && "late")} title=${words}><span class="hidden">${words}</span>
     <svg class="meter-ring" width="20" height="20" viewBox="0 0 22 22" aria-hidden="true"><circle cx="11" cy="11" r="8" /><circle class="full" cx="11" cy="11" r="8" stroke-dasharray=${`${around * part} ${around}`} transform="rotate(-90 11 11)" /></svg>
-    ${left < 60 && html`<small aria-hidden="true">${Math.ceil(left)} s</small>`}</span>`;
+    <small aria-hidden="true">${clock}</small></span>`;
+};
+
+const BOUND = "If one of these changes before it runs, you are asked again.";
+/** Names stand back behind what they name. What the call was given cannot look like a name: its own lines are indented. */
+const Line = ({ line, isFirst }) => {
+  const [name, ...rest] = line.startsWith(" ") ? [""] : line.split(": ");
+  if (isFirst || name === "as they are now") return html`<span class="muted" title=${isFirst ? undefined : BOUND}><${Shown} text=${line} /></span>`;
+  return name && rest.length ? html`<span class="muted">${name}: </span><${Shown} text=${rest.join(": ")} />` : html`<${Shown} text=${line} />`;
 };
 
 /** Every text whole, in a box that scrolls; what does not fit is said, so that nobody answers half of it. */
@@ -47,7 +56,7 @@ const Texts = ({ rows }) => {
   }, []);
   const lines = rows.reduce((sum, row) => sum + row.text.split("\n").length, 0);
   return html`
-    <div class="asked-all" ref=${box} tabindex=${isLong ? 0 : undefined}>${rows.map((row) => html`<pre key=${row.id} tabindex="0" aria-label=${`What ${row.tool} would be given`}><${Shown} text=${row.text} /></pre>`)}</div>
+    <div class="asked-all" ref=${box} tabindex=${isLong ? 0 : undefined}>${rows.map((row) => html`<pre key=${row.id} tabindex="0" aria-label=${`What ${row.tool} would be given`}>${row.text.split("\n").map((line, i) => html`${i > 0 && "\n"}<${Line} key=${i} line=${line} isFirst=${i === 0} />`)}</pre>`)}</div>
     ${isLong && html`<p class="more-text"><${Icon} name="down" size=${13} /> ${rows.length > 1 ? `${rows.length} calls, ` : ""}${lines} lines: scroll to read all of it</p>`}`;
 };
 
@@ -115,7 +124,7 @@ export const Card = ({ rows, place = null }) => {
   const many = rows.length;
   return html`
     <section class=${cls("question", first.layers.includes("taint") && "tainted")} tabindex="0" role="group" aria-label=${`${askedFor(first.tool, many)} Press y to allow once, n to refuse.`} data-armed=${isArmed} onKeyDown=${press}>
-      <header><h3>${askedFor(first.tool, many)}</h3>${many > 1 && html`<${Badge} kind="warn">${many} like this<//>`}${place}<${TimeLeft} from=${first.askedAt} until=${deadline} /></header>
+      <header><h2>${askedFor(first.tool, many)}</h2>${many > 1 && html`<${Badge} kind="warn">${many} like this<//>`}${place}<${TimeLeft} from=${first.askedAt} until=${deadline} /></header>
       <${Texts} rows=${rows} />
       <${Why} row=${first} />
       ${mayAnswer

@@ -1,5 +1,6 @@
 // The questions of one turn, under it; those that were answered fold to a line.
 import { answered, inGroups, pending } from "../approvals.js";
+import { who } from "../format.js";
 import { Icon } from "../icons.js";
 import { html, useCell, useEffect, useEvent, useRef, useState } from "../lib.js";
 import { Card, askedFor, identityOf } from "./card.js";
@@ -17,7 +18,7 @@ const gistOf = (row) => String(Object.values(row.arguments)[0] ?? "").replace(/\
 
 export const Folded = ({ entry }) => {
   const [icon, words] = ANSWERS[entry.answer] ?? ANSWERS.answered;
-  return html`<p class=${`answered ${entry.answer}`}><${Icon} name=${icon} size=${14} /><strong>${words}</strong><code>${entry.approval.tool}</code><span class="gist">${gistOf(entry.approval)}</span>${entry.by && html`<small>${entry.by}</small>`}</p>`;
+  return html`<p class=${`answered ${entry.answer}`}><${Icon} name=${icon} size=${14} /><strong>${words}</strong><code>${entry.approval.tool}</code><span class="gist">${gistOf(entry.approval)}</span>${entry.by && html`<small>by ${who(entry.by)}</small>`}</p>`;
 };
 
 /** Those that the turn itself remembers having been answered. */
