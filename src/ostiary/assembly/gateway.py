@@ -71,12 +71,6 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
         )
         with run_file(home) as run:
             async with open_entrance(house, run_token=run.token) as entrance:
-                # What was made so far lives as long as the process: the collector need not look at it again, and a turn
-                # makes few cycles, so it may look less often.
-                gc.collect()
-                gc.freeze()
-                gc.set_threshold(*GC_THRESHOLDS)
-
                 certificate = _certificate(home, house)
 
                 def ready(url: str) -> None:
@@ -85,6 +79,7 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
                     house.outlet.keep_off(urlsplit(url).port or 0)
                     log.info("version %s listens at %s", __version__, url)
                     on_ready(url)
+                    group.start_soon(_set_aside)
                     group.start_soon(entrance.socket.run)
                     group.start_soon(entrance.gate.keep_books)
                     group.start_soon(entrance.operations.run)
@@ -101,6 +96,15 @@ async def run_gateway(home: Path, port: int | None, on_ready: Callable[[str], No
                     ping_seconds=config.gateway.ping_interval_ms / 1000,
                 )
         group.cancel_scope.cancel()
+
+
+async def _set_aside() -> None:
+    """What was made so far lives as long as the process: the collector need not look at it again, and a turn makes few cycles,
+    so it may look less often. Done once nobody waits for the start."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    gc.enable()
 
 
 def _certificate(home: Path, house: House) -> "Certificate | None":

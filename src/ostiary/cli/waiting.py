@@ -33,14 +33,15 @@ async def in_turn(home: Path, act: Callable[[], Awaitable[None]], seconds: float
     Raises StoreHeld naming the holder, and as `act`."""
     import anyio
 
-    from ostiary.cli.client import find_gateway
-
     patience = Patience(seconds)
     while True:
         try:
             await act()
             return
         except StoreHeld as error:
+            # Loaded only when somebody is in the way: nearly every start finds nobody.
+            from ostiary.cli.client import find_gateway
+
             if find_gateway(home) is not None:
                 raise
             patience.use(error)

@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ostiary.contracts.content import Message, Text, ToolMessage, UserMessage
+from ostiary.contracts.patterns import late
 from ostiary.contracts.records import dataclass
 
 _ASKED = "[Cite what you use"
-_HIT = re.compile(r"^(?P<path>\S.*?):(?P<start>\d+)-\d+(?: \([^\n]*\))?\n(?P<lines>(?:>[^\n]*(?:\n|$))+)", re.MULTILINE)
-_WORD = re.compile(r"\w+")
+_HIT = late(r"^(?P<path>\S.*?):(?P<start>\d+)-\d+(?: \([^\n]*\))?\n(?P<lines>(?:>[^\n]*(?:\n|$))+)", re.MULTILINE)
+_WORD = late(r"\w+")
 _TOOLS = ("memory_search", "vault_memory_search")
-_NAME = re.compile(r"(?<=\w )[^\W\d_a-z]\w{2}\b|\b\w*\d\w*\b")
+_NAME = late(r"(?<=\w )[^\W\d_a-z]\w{2}\b|\b\w*\d\w*\b")
 _SHORTEST = 4
 _MOST = 2
 # What stands in nearly every sentence shows nothing.

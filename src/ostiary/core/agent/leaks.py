@@ -10,6 +10,7 @@ from dataclasses import replace
 from html import unescape
 
 from ostiary.contracts.content import AnswerPart, AssistantMessage, Label, Message, Text, ToolCall, Trust
+from ostiary.contracts.patterns import late
 from ostiary.core.policy.seen import is_seen
 from ostiary.core.sessions.session import pieces
 
@@ -17,26 +18,26 @@ MOST_LOOKED_UP = 200
 
 _DOTS = ".\u3002\uff0e\uff61"
 _REST = r"[^\s<>]++"
-_IMAGE = re.compile(r"!\[([^\]\n]{0,200}+)\]\(\s{0,10}+<?([^)\s>]{1,4000}+)>?[^)\n]{0,300}+\)?")
-_TARGET = re.compile(r"\]\(\s{0,10}+<?((?:[a-z][a-z0-9+.-]{0,30}+:|[/\\]{2})[^)\s>]{1,4000}+)", re.IGNORECASE)
-_REFERENCE = re.compile(r"^([ >*+\t-]{0,20}+)\[([^\]\n]{1,100}+)\]:\s{0,20}+<?([^\s>]{1,4000}+)[^\n]{0,300}+$", re.MULTILINE)
-_HTML = re.compile(
+_IMAGE = late(r"!\[([^\]\n]{0,200}+)\]\(\s{0,10}+<?([^)\s>]{1,4000}+)>?[^)\n]{0,300}+\)?")
+_TARGET = late(r"\]\(\s{0,10}+<?((?:[a-z][a-z0-9+.-]{0,30}+:|[/\\]{2})[^)\s>]{1,4000}+)", re.IGNORECASE)
+_REFERENCE = late(r"^([ >*+\t-]{0,20}+)\[([^\]\n]{1,100}+)\]:\s{0,20}+<?([^\s>]{1,4000}+)[^\n]{0,300}+$", re.MULTILINE)
+_HTML = late(
     r"<(?:img|image|video|audio|iframe|object|embed|link|source|svg|script|style|base|form|input|meta|picture|track)\b"
     r"[^>]{0,2000}+>?|<[a-z!/][^<>\s]{0,40}+\s[^<>=]{0,200}+=[^<>]{0,2000}+>?",
     re.IGNORECASE,
 )
-_URL = re.compile(
+_URL = late(
     r"\b(?:(?:https?|ftps?|wss?):[\\/]*+|[a-z][a-z0-9+.-]{1,15}:[\\/]{2}"
     rf"|(?:mailto|data|javascript|vbscript|sms|tel|callto|facetime|skype|magnet|intent|blob):){_REST}",
     re.IGNORECASE,
 )
-_RELATIVE = re.compile(rf"(?<![\w:/\\.])[/\\]{{2}}[\w\[%@-]{_REST}")
+_RELATIVE = late(rf"(?<![\w:/\\.])[/\\]{{2}}[\w\[%@-]{_REST}")
 _LABEL = rf"[^\W_][\w-]{{0,62}}+[{_DOTS}]"
-_BARE = re.compile(
+_BARE = late(
     rf"(?<![\w/:\\{_DOTS}-])(?:(?:{_LABEL})+(?:[^\W\d_]{{2,24}}+)?|(?:\d{{1,3}}\.){{3}}\d{{1,3}})(?::\d{{1,5}}+)?[/?#\\]{_REST}"
 )
 # A name of three parts or more: looking it up is enough to tell its owner what the first ones say.
-_NAME = re.compile(rf"(?<![\w/:@\\{_DOTS}-])(?:{_LABEL}){{2,}}([a-z]{{2,24}}+)(?![\w-]|[{_DOTS}]\w)", re.IGNORECASE)
+_NAME = late(rf"(?<![\w/:@\\{_DOTS}-])(?:{_LABEL}){{2,}}([a-z]{{2,24}}+)(?![\w-]|[{_DOTS}]\w)", re.IGNORECASE)
 _TOP = frozenset(
     re.findall(
         r"\w+",
@@ -46,12 +47,12 @@ _TOP = frozenset(
 )
 _ENDINGS_OF_FILES = frozenset({"py", "rs", "sh", "md", "pl", "so", "cc", "ps", "js", "ts", "go", "hs", "ml", "db", "gz", "cs"})
 _ADDRESSES = ((_URL, (":",)), (_RELATIVE, ("//", "\\")), (_BARE, ("/", "?", "#", "\\")))
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_ENTITY = late(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 # Next to an ordinary letter only: between others they join signs into one.
-_UNSEEN = re.compile(r"(?<=[!-~])[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]++|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]++(?=[!-~])")
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_DELIMITERS = re.compile(r"[\"'`()\[\]{}|*,;]")
-_PUNCTUATION = re.compile(r"[\"'`()\[\]{}|*,;.:!?_\\]*")
+_UNSEEN = late(r"(?<=[!-~])[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]++|[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]++(?=[!-~])")
+_ESCAPE = late(r"\\([!-/:-@\[-`{-~])")
+_DELIMITERS = late(r"[\"'`()\[\]{}|*,;]")
+_PUNCTUATION = late(r"[\"'`()\[\]{}|*,;.:!?_\\]*")
 _TRAILING = ".,;:!?)*_\"'`]}|"
 _CUTS = 4
 

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterable
 
+from ostiary.contracts.patterns import late
+
 MOST_LINKS = 3
 _LOOKED_AT = 50_000
 _LONGEST = 2000
-_FENCE = re.compile(r"^[ \t]{0,3}(```|~~~).*?(?:^[ \t]{0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
-_SPAN = re.compile(r"``[^\n]*?``|`[^`\n]*`")
-_LINK = re.compile(r"(?<![\w.+-])https?://[^\s<>\"'`|\\^{}]+", re.IGNORECASE)
+_FENCE = late(r"^[ \t]{0,3}(```|~~~).*?(?:^[ \t]{0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
+_SPAN = late(r"``[^\n]*?``|`[^`\n]*`")
+_LINK = late(r"(?<![\w.+-])https?://[^\s<>\"'`|\\^{}]+", re.IGNORECASE)
 _TRAILING = ".,;:!?*_~…"
 _PAIRS = {")": "(", "]": "["}
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ostiary.contracts.content import AnswerPart, Text, ToolCall
+from ostiary.contracts.patterns import late
 from ostiary.contracts.records import dataclass
 from ostiary.core.agent.written_calls import Written, json_block, json_calls, marked_calls
 
@@ -21,9 +22,9 @@ _MAX_MISSES = 4
 _LOOSE_PROSE = 300
 _NEAR = 240
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n`]*)$", re.MULTILINE)
-_LINE_OF_JSON = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
-_EXPLAINING = re.compile(
+_FENCE = late(r"^[ \t]*(`{3,}|~{3,})([^\n`]*)$", re.MULTILINE)
+_LINE_OF_JSON = late(r"^[ \t]*[\[{]", re.MULTILINE)
+_EXPLAINING = late(
     r"\b(?:e\.g\.|example|for instance|such as|looks? like|like this|would be|would look|you (?:can|could|would|should|might|may)"
     r"|syntax|format|schema|template|sample|snippet|documentation|instead of|the model (?:writes|emits|calls)|how to)\b",
     re.IGNORECASE,

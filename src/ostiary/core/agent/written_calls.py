@@ -3,6 +3,7 @@
 import json
 import re
 
+from ostiary.contracts.patterns import late
 from ostiary.contracts.records import dataclass
 
 Calls = tuple[tuple[str, str], ...]
@@ -14,7 +15,7 @@ _NAME_KEYS = ("name", "tool", "tool_name", "function_name", "function", "action"
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "action_input", "tool_input", "kwargs")
 _PREFIXES = ("functions.", "default_api.", "tools.")
 
-_OPENING = re.compile(
+_OPENING = late(
     r"<(?P<tag>tool_call|toolcall|tool_calls|tool_use|function_call|function_calls|tool)>"
     r"|<function=(?P<function>[\w.-]{1,64})>"
     r"|<invoke name=\"(?P<invoke>[\w.-]{1,64})\">"
@@ -26,16 +27,16 @@ _OPENING = re.compile(
     r"|^[ \t]{0,4}Action:[ \t]{0,4}(?P<react>[\w.-]{1,64})[ \t]{0,4}\n[ \t]{0,4}Action Input:[ \t]{0,4}",
     re.MULTILINE,
 )
-_LEFTOVER = re.compile(
+_LEFTOVER = late(
     r"\s{0,4}(?:<\|tool_call_end\|>|<｜tool▁call▁end｜>|<\|call\|>|<\|tool_calls_section_end\|>|<｜tool▁calls▁end｜>|<\|eom_id\|>)"
 )
 # A string that never closes runs to the end of the text: else every quote in it would be tried as a beginning.
 _STRING = r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
-_STRUCTURE = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
-_TRAILING_COMMA = re.compile(rf"({_STRING})|,(?=\s{{0,64}}[}}\]])", re.DOTALL)
-_NAMED = re.compile(r"\s{0,8}(?:functions\.)?([\w.-]{1,64})\s{0,8}(?:\[ARGS\]|:)?\s{0,8}(?=\{)")
-_PARAMETER = re.compile(r"<parameter(?:=|\s+name=\")([\w.-]{1,64})\"?>")
-_ARGUMENT = re.compile(r"<arg_key>([^<]{1,64})</arg_key>\s{0,8}<arg_value>")
+_STRUCTURE = late(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
+_TRAILING_COMMA = late(rf"({_STRING})|,(?=\s{{0,64}}[}}\]])", re.DOTALL)
+_NAMED = late(r"\s{0,8}(?:functions\.)?([\w.-]{1,64})\s{0,8}(?:\[ARGS\]|:)?\s{0,8}(?=\{)")
+_PARAMETER = late(r"<parameter(?:=|\s+name=\")([\w.-]{1,64})\"?>")
+_ARGUMENT = late(r"<arg_key>([^<]{1,64})</arg_key>\s{0,8}<arg_value>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from ostiary.contracts.content import AssistantMessage, Label, Message, Text, Trust, UserMessage
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.patterns import late
 from ostiary.contracts.records import dataclass
 from ostiary.core.memory.text import visible
 from ostiary.core.sessions.session import labels
@@ -17,15 +18,15 @@ LEAST_TURNS = 1
 MOST_DECISIONS = 6
 MOST_CHARACTERS = 2_500
 _LINE = 240
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_DECIDED = re.compile(
+_SENTENCE = late(r"(?<=[.!?])\s+|\n+")
+_DECIDED = late(
     r"\b(decid\w+|agreed?|will|let'?s|going to|prefers?|remember|always|never|from now on|deadline|due|must|booked|bought|chose|"
     r"chosen|plan(?:s|ned)? to|wir|ich werde|entschied\w*|immer|nie|merk\w*)\b",
     re.IGNORECASE,
 )
-_ENVELOPE = re.compile(r"\[[^\]\n]{1,160}\] ")
-_RANGE = re.compile(r"\(conversation (?P<key>agent:[^\s,)]+), events (?P<first>\d+)-(?P<last>\d+)\)$")
-_COMMAND = re.compile(r"/[a-z]")
+_ENVELOPE = late(r"\[[^\]\n]{1,160}\] ")
+_RANGE = late(r"\(conversation (?P<key>agent:[^\s,)]+), events (?P<first>\d+)-(?P<last>\d+)\)$")
+_COMMAND = late(r"/[a-z]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,19 +4,20 @@ import re
 import unicodedata
 
 from ostiary.contracts.errors import BadInput
+from ostiary.contracts.patterns import late
 
 MOST_CHARACTERS = 4_000
 MOST_TITLE = 120
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = late("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # They are not seen and change what is read: directions, marks without width, letters of the tag alphabet.
-_HIDDEN = re.compile(
+_HIDDEN = late(
     "[\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
     "\U000e0000-\U000e0fff]"
 )
-_JOINERS = re.compile("[\u200c\u200d]")
-_WORD = re.compile(r"[^\W_]+")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_JOINERS = late("[\u200c\u200d]")
+_WORD = late(r"[^\W_]+")
+_UNSPACED = late("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 def clean(text: str) -> str:

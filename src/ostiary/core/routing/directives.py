@@ -6,15 +6,16 @@ Only the sender's own words are read: quoted lines and code are not instructions
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from ostiary.contracts.patterns import late
 from ostiary.contracts.records import dataclass
 from ostiary.core.routing.commands import Command, Commands
 
-_TOKEN = re.compile(r"(?<!\S)/([A-Za-z][A-Za-z0-9_-]{0,31})(?:@([A-Za-z0-9_]{1,64}))?(?::[ \t]*|(?=\s)|$)")
-_WORD = re.compile(r"[ \t]*(\S+)")
+_TOKEN = late(r"(?<!\S)/([A-Za-z][A-Za-z0-9_-]{0,31})(?:@([A-Za-z0-9_]{1,64}))?(?::[ \t]*|(?=\s)|$)")
+_WORD = late(r"[ \t]*(\S+)")
 _MOST_WORDS = 8
 _MOST_TOKENS = 32
-_FENCE_LINE = re.compile(r"^[ \t]*(```|~~~)")
-_INLINE_CODE = re.compile(r"`[^`\n]+`")
+_FENCE_LINE = late(r"^[ \t]*(```|~~~)")
+_INLINE_CODE = late(r"`[^`\n]+`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ The rules are deliberately simple and know no language. They find too much rathe
 bounded by a budget.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from ostiary.contracts.patterns import late
 from ostiary.contracts.records import dataclass
 
 _URL = r"https?://[^\s<>\"')\]]+"
@@ -21,12 +21,12 @@ _DATE = (
     rf"|\b{_DAY}\.? {_MONTH}\b(?: \d{{4}})?|\b{_MONTH} {_DAY}\b(?:,? \d{{4}})?"
 )
 _NUMBER = r"(?<![\w.])[€$£#+]?\d[\d.,'’-]*\d(?:%|€|[a-z]{1,4}\b)?|(?<![\w.])[€$£#]\d\b|\b[A-Za-z]+-?\d[\w-]*"
-_EXACT = re.compile(rf"(?P<url>{_URL})|(?P<email>{_EMAIL})|(?P<path>{_PATH})|(?P<date>(?i:{_DATE}))|(?P<number>{_NUMBER})")
+_EXACT = late(rf"(?P<url>{_URL})|(?P<email>{_EMAIL})|(?P<path>{_PATH})|(?P<date>(?i:{_DATE}))|(?P<number>{_NUMBER})")
 # Each of those has one of these in it, and most clauses have none.
-_HINT = re.compile(r"[\d/@]|\.\w")
-_NAME = re.compile(r"\b[^\W\d_a-z][\w'’-]*[^\W\d_][\w'’-]*(?: (?:(?:van|von|de|la|du|al) )?[^\W\d_a-z][\w'’-]+)*")
-_ENDS = re.compile(r"(?<=[.!?;])(?<![A-Z][a-z]\.)\s+|\n+")
-_STARTS = re.compile(r"(?:^|[!?:;\n\"“(*•–-]|(?<![A-Z][a-z])\.)\s*$")
+_HINT = late(r"[\d/@]|\.\w")
+_NAME = late(r"\b[^\W\d_a-z][\w'’-]*[^\W\d_][\w'’-]*(?: (?:(?:van|von|de|la|du|al) )?[^\W\d_a-z][\w'’-]+)*")
+_ENDS = late(r"(?<=[.!?;])(?<![A-Z][a-z]\.)\s+|\n+")
+_STARTS = late(r"(?:^|[!?:;\n\"“(*•–-]|(?<![A-Z][a-z])\.)\s*$")
 _TRAILING = ".,;:!?'’)-"
 _NOT_NAMES = frozenset(
     {
@@ -74,7 +74,7 @@ _COMMON = 12
 _LONGEST = 300
 _SHAPE = 24
 _BARE = 20
-_DIGITS = re.compile(r"\d+")
+_DIGITS = late(r"\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

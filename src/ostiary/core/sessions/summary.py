@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ostiary.contracts.content import AssistantMessage, Label, Message, Text, ToolCall, ToolMessage, Trust, UserMessage
+from ostiary.contracts.patterns import late
 from ostiary.contracts.records import dataclass
 from ostiary.core.agent.spotlight import marks
 from ostiary.core.sessions.facts import missing
@@ -19,11 +20,11 @@ WITHOUT_MODEL = "(No model could be asked for a summary; these are excerpts.)"
 
 _RESULT = 800
 _ARGUMENTS = 400
-_MARKED = re.compile(r"\[data ([0-9a-f]{8}) from [^\n]*\]\n(.*)\n\[end \1\]\s*\Z", re.DOTALL)
+_MARKED = late(r"\[data ([0-9a-f]{8}) from [^\n]*\]\n(.*)\n\[end \1\]\s*\Z", re.DOTALL)
 # Channel, sender and time, as core.agent.prompt wraps messages.
-_ENVELOPE = re.compile(r"\A\[[^\]\n]{3,300}\]\s")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_WEIGHTY = re.compile(
+_ENVELOPE = late(r"\A\[[^\]\n]{3,300}\]\s")
+_SENTENCE = late(r"(?<=[.!?])\s+|\n+")
+_WEIGHTY = late(
     r"\b(?:decid|agree|promis|must|always|never|remember|deadline|prefer|todo|to-do|plan to|will|let'?s|name is|call me|don'?t"
     r"|do not|please|from now on|instead|important|open question|entscheid|vereinbar|immer|niemals|bitte|merk|heiß)",
     re.IGNORECASE,
