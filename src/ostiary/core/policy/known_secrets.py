@@ -74,11 +74,14 @@ class Known:
     few: tuple[Sought, ...] = ()
     spaced: tuple[str, ...] = ()
 
-    def found(self, text: bytes, runs: bytes) -> frozenset[Form]:
+    def found(self, text: bytes, runs: bytes) -> set[Form]:
         """The forms that may be in a text with these long runs, given in small letters; none that is there is missing."""
-        few = (form for sought, form in self.few if sought in text)
-        others = self.others.found(text) if self.others else ()
-        return frozenset((*few, *others, *(self.in_runs.found(runs) if self.in_runs else ())))
+        found = {form for sought, form in self.few if sought in text} if self.few else set()
+        if self.others is not None:
+            found.update(self.others.found(text))
+        if self.in_runs is not None and runs:
+            found.update(self.in_runs.found(runs))
+        return found
 
 
 def prepared(secrets: Iterable[str]) -> Known:

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import islice
+from sys import maxsize
 from typing import Final
 
 from ostiary.contracts.records import dataclass
@@ -124,18 +125,25 @@ def shaped(view: bytes, words: bytes, runs: Runs) -> Iterator[Span]:
         yield from _in_runs(view, runs)
         yield from _prefixed(runs)
     for shape in _ANYWHERE:
-        if (first := view.find(shape.anchor)) >= 0:
+        if (first := _first(shape, view)) >= 0:
             yield from _judged(shape, view, shape.pattern.finditer(view, first))
     if b"@" in view:
         yield from _judged(URL_PASSWORD, view, _before_ats(view))
     folded = view.translate(FOLD)
     for shape in HEADERS:
-        if (first := folded.find(shape.anchor)) >= 0:
+        if (first := _first(shape, folded)) >= 0:
             yield from _judged(shape, view, shape.pattern.finditer(folded, first))
     for start, end in _live(folded, words):
         for shape in ASSIGNED:
-            if (first := folded.find(shape.anchor, start, end)) >= 0:
+            if (first := _first(shape, folded, start, end)) >= 0:
                 yield from _judged(shape, view, _holding(shape.pattern.finditer(folded, first, end)))
+
+
+def _first(shape: Shape, text: bytes, start: int = 0, end: int = maxsize) -> int:
+    """Where the first match begins; less than nought if there is none, as is mostly so."""
+    at = text.find(shape.anchor, start, end)
+    match = shape.pattern.search(text, at, end) if at >= 0 else None
+    return match.start() if match is not None else -1
 
 
 def _holding(assignments: Iterable["re.Match[bytes]"]) -> Iterator["re.Match[bytes]"]:
@@ -206,6 +214,7 @@ def _judged(shape: Shape, view: bytes, matches: Iterable["re.Match[bytes]"]) -> 
 def _prefixed(runs: Runs) -> Iterator[Span]:
     rest = compiled(AFTER_PREFIX)
     view = runs.text
+    verdicts: dict[bytes, bool] = {}
     structure = view.translate(_STRUCTURE)
     at = structure.find(_KEY)
     while at >= 0:
@@ -213,6 +222,13 @@ def _prefixed(runs: Runs) -> Iterator[Span]:
             start = at - len(prefix)
             if start >= 0 and view.startswith(prefix, start) and (start == 0 or view[start - 1] not in _ALNUM):
                 match = rest.match(view, at)
-                if match is not None and (is_random if prefix in _WORDY else is_no_example)(match[0]):
+                if match is not None and _is_secret(prefix, match[0], verdicts):
                     yield runs.place(start), runs.place(at) + match.end() - at, PREFIXES[prefix]
         at = structure.find(_KEY, at + len(_KEY))
+
+
+def _is_secret(prefix: bytes, rest: bytes, verdicts: dict[bytes, bool]) -> bool:
+    key = prefix + rest
+    if key not in verdicts:
+        verdicts[key] = (is_random if prefix in _WORDY else is_no_example)(rest)
+    return verdicts[key]

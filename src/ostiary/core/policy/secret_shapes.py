@@ -42,7 +42,7 @@ _CLASSES = bytes(
 _NUMBERED_WORD = re.compile(rb"[A-Za-z]+[0-9]{1,4}|v?[0-9]+")
 _CAPITALS = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 LONG_RUN: Final = 20
-BEFORE_RUN: Final = 96
+BEFORE_RUN: Final = 40
 _SHORTEST_RANDOM = 8
 SHORTEST_LETTERS: Final = 16
 """No value without digits is taken for a secret, unless it has so many letters in one run."""
@@ -106,8 +106,9 @@ def _is_drawn(piece: bytes) -> bool:
         return False
     if 3 * len(_CAPITALS.findall(piece)) > len(piece) and len(piece) >= 8:
         return True
-    changes = sum(map(ne, classes, classes[1:]))
-    return len(set(classes)) == 2 and (changes >= 3 or (digits >= 4 and len(piece) >= 12))
+    if b"u" in classes and b"l" in classes:
+        return False
+    return (digits >= 4 and len(piece) >= 12) or sum(map(ne, classes, classes[1:])) >= 3
 
 
 def _is_mixed_case(piece: bytes, classes: bytes) -> bool:
@@ -215,10 +216,10 @@ def _assignment(keyword: bytes, name: bytes = b"") -> bytes:
     return keyword + FIRST_LOOK + name + _GOES_ON + _VALUE
 
 
-def _key(kind: str, prefix: bytes, rest: bytes, accept: Accept | None = is_no_example, *, group: str | int = 0) -> Shape:
+def _key(kind: str, prefix: bytes, rest: bytes, accept: Accept | None = is_no_example) -> Shape:
     """`prefix` where a word begins; the literal comes first because that is what the engine searches fastest for."""
     plain = re.escape(prefix)
-    return Shape(kind=kind, anchor=prefix, source=plain + rb"(?<!" + _WORD + plain + rb")" + rest, accept=accept, group=group)
+    return Shape(kind=kind, anchor=prefix, source=plain + rb"(?<!" + _WORD + plain + rb")" + rest, accept=accept)
 
 
 def _named(kind: str, anchor: bytes, source: bytes, accept: Accept = is_password) -> Shape:
@@ -242,11 +243,13 @@ SHAPES: Final[tuple[Shape, ...]] = (
     _key("vault", b"hvs.", rb"[A-Za-z0-9_-]{20,256}+"),
     _key("age", b"AGE-SECRET-KEY-1", rb"[A-Z0-9]{50,64}+", accept=None),
     _key("jwt", b"eyJ", rb"[A-Za-z0-9_-]{17,4096}+\.eyJ[A-Za-z0-9_-]{8,16384}+\.[A-Za-z0-9_-]{8,4096}+", accept=is_jwt),
-    _key(
-        "slack",
-        b"hooks.slack.com/",
-        rb"(?:services|workflows|triggers)/(?=(?:[A-Za-z0-9_]{1,19}+/){0,3}[A-Za-z0-9_]{20})(?P<secret>[A-Za-z0-9_/]{24,128}+)",
+    Shape(
+        kind="slack",
+        anchor=b"hooks.slack.com/",
+        source=rb"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9_/]{24,128}+)",
+        accept=is_no_example,
         group="secret",
+        in_run=False,
     ),
     Shape(
         kind="discord",
