@@ -17,6 +17,7 @@ from ostiary.contracts.records import dataclass
 from ostiary.core.policy.commands import EXACT, runs_what_it_finds
 from ostiary.core.policy.commands import matches as command_matches
 from ostiary.core.policy.commands import offers as command_offers
+from ostiary.core.policy.effects import wants_network
 
 GRANTABLE = frozenset({"confirm", "switch"})
 """The layers whose question a standing grant may answer; what taint or a plugin asks is asked each time."""
@@ -103,8 +104,12 @@ def _kept(tool: str, pattern: str, bound: Mapping[str, str]) -> dict[str, str]:
     if tool not in _COMMANDS:
         return {}
     # An open pattern is for whatever the files are, and says so; what is stated word by word is for those that are there.
-    is_open = pattern.endswith("*") and not pattern.startswith(EXACT)
-    return {name: value for name, value in bound.items() if name in ("env", "fence") or (not is_open and _is_content(name))}
+    held = not _is_open(pattern)
+    return {name: value for name, value in bound.items() if name in ("env", "fence") or (held and _is_content(name))}
+
+
+def _is_open(pattern: str) -> bool:
+    return pattern.endswith("*") and not pattern.startswith(EXACT)
 
 
 def _is_content(name: str) -> bool:
@@ -118,7 +123,8 @@ def offers_for(tool: str, arguments: Mapping[str, object]) -> tuple[str, ...]:
     if not isinstance(value, str) or not value:
         return (EXACTLY,)
     if tool in _COMMANDS:
-        return command_offers(value) or (EXACTLY,)
+        patterns = command_offers(value) or (EXACTLY,)
+        return patterns[:1] if wants_network(arguments) else patterns
     folder = value.rpartition("/")[0] if tool in _WRITES else ""
     return (_literal(value), *((f"{_literal(folder)}/*",) if folder else ()))
 
@@ -140,6 +146,9 @@ def grant_for(
         raise BadInput(f"{tool} can only be granted as {EXACTLY!r}")
     if pattern != EXACTLY and _is_boundless(tool, pattern):
         raise BadInput(f"{pattern!r} would cover everything", hint="Name what it is about, for example: git status*")
+    if tool in _COMMANDS and _is_open(pattern) and wants_network(action.arguments):
+        # An open pattern does not hold fast what the program finds and runs; the network would be its to use.
+        raise BadInput("a command with the network is granted word by word", hint="Choose one of the patterns that are offered.")
     made = Grant(
         id=id,
         tool=tool,
