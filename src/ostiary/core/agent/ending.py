@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 
-from ostiary.contracts.content import Message, Text, Trust
+from ostiary.contracts.content import Message
 from ostiary.contracts.errors import ModelError, ModelRateLimited
 from ostiary.contracts.events import ToolFate, TurnEnded, TurnStatus
 from ostiary.contracts.store import MarkInbox, MarkTurn, SaveSession, SessionRecord
@@ -18,6 +18,7 @@ from ostiary.core.approvals.desk import Approvals
 from ostiary.core.routing.reply_tags import read_reply_tag
 from ostiary.core.sessions.pen import Pen, Sessions
 from ostiary.core.sessions.session import Session, Turn
+from ostiary.core.sessions.titles import TITLE
 
 log = logging.getLogger("ostiary.agent")
 
@@ -115,15 +116,11 @@ def said_in(session: Session, turn: str) -> list[Message]:
 
 
 def record_of(session: Session, turn: Turn) -> SessionRecord:
-    said = [part for each in turn.started.inputs for part in each.parts if isinstance(part, Text)]
-    # A title is read in other conversations, where nobody knows any more that a stranger wrote it.
-    own = next((part.text for part in said if part.label.trust is not Trust.UNTRUSTED), "")
-    first = own or next((source for part in said for source in part.label.sources), "")
     return SessionRecord(
         key=session.key,
         created_at=session.created_at,
         updated_at=session.updated_at,
-        title=" ".join(first.split())[:80],
+        title=session.settings.get(TITLE) or session.title,
         origin=turn.started.reply_to,
         last_seq=session.seq,
         ephemeral=is_one_call(session.key),

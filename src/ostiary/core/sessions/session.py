@@ -42,6 +42,7 @@ from ostiary.contracts.events import (
 )
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.model import Usage
+from ostiary.core.sessions.titles import title_of
 
 SYSTEM_LABEL = Label(trust=Trust.SYSTEM, sources=("ostiary",))
 SUMMARY_HEAD = "[What was said earlier in this conversation, summarised]"
@@ -116,10 +117,10 @@ class Turn:
 class Session:
     """Apply events in order; read the attributes. Only the pen (core.sessions.pen) applies.
 
-    `summary` stands for what was said before `messages[1]`; empty if nothing was summarised. `renewed` is the seq at which this
-    stretch of the conversation began: the last summary, or a new beginning. Not part of the fold are `pruned` (messages as they
-    were last sent instead of those at these places), `counted` (the tokens a model counted, at so many characters) and `flushed`
-    (the seq at which the model last wrote down what to remember; None: nobody looked)."""
+    `title` is what was said first. `summary` stands for what was said before `messages[1]`; empty if nothing was summarised.
+    `renewed` is the seq at which this stretch of the conversation began: the last summary, or a new beginning. Not part of the
+    fold are `pruned` (messages as they were last sent instead of those at these places), `counted` (the tokens a model counted,
+    at so many characters) and `flushed` (the seq at which the model last wrote down what to remember; None: nobody looked)."""
 
     def __init__(self, key: SessionKey) -> None:
         self.key = key
@@ -128,6 +129,7 @@ class Session:
         self.messages: list[Message] = []
         self.marks: list[tuple[str, int]] = []
         self.settings: dict[str, str] = {}
+        self.title = ""
         self.turn: Turn | None = None
         self.last_turn: Turn | None = None
         self.prefix: PrefixPinned | None = None
@@ -208,6 +210,7 @@ class Session:
         self._close_calls()
         self.turn = Turn(id=turn, started=event, started_at=at, items=[each.item for each in event.inputs])
         self.turns += 1
+        self.title = self.title or title_of(event.inputs)
         self.last_input_at = at
         for message in event.context:
             self._add(message)
@@ -309,13 +312,14 @@ class Session:
             return
         start = next((index for name, index in self.marks if name == turn.id), len(self.messages))
         self._restart(tuple(self.messages[start:]))
+        self.title = title_of(turn.started.inputs)
         self.marks = [(turn.id, 0)]
         if turn.answer is not None:
             self._taint(turn.answer.label)
 
     def _restart(self, messages: tuple[Message, ...]) -> None:
         self.marks, self.label = [], SYSTEM_LABEL
-        self.summary, self.renewed = "", self.seq
+        self.title, self.summary, self.renewed = "", "", self.seq
         self._rebuild(list(messages), shift=0)
         for message in messages:
             for label in labels(message):

@@ -22,7 +22,7 @@ from ostiary.contracts.model import Usage
 from ostiary.contracts.records import dataclass
 from ostiary.core.sessions.session import Session, Turn
 
-SCHEMA = "fold-1"
+SCHEMA = "fold-2"
 """Another one whenever the same events fold to something else."""
 
 EVERY = 256
@@ -72,6 +72,7 @@ class Frozen:
     messages: tuple[Message, ...]
     marks: tuple[Mark, ...]
     settings: Mapping[str, str]
+    title: str
     last_turn: FrozenTurn | None
     prefix: PrefixPinned | None
     usage: Usage
@@ -91,6 +92,7 @@ class Frozen:
 
 _PLAIN = (
     "seq",
+    "title",
     "prefix",
     "usage",
     "turns",

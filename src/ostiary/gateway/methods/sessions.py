@@ -9,6 +9,7 @@ from ostiary.contracts.events import KIND_OF, Recorded
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.model import ModelRef
 from ostiary.contracts.store import SessionRecord
+from ostiary.core.sessions.titles import TITLE
 from ostiary.gateway.methods.branching import begin_branch, branch_key, place_of_turn
 from ostiary.gateway.methods.keys import begun, key_of, known, speakable
 from ostiary.gateway.methods.services import Activity, Call, Services, SessionDesk
@@ -37,7 +38,6 @@ from ostiary.gateway.socket.audience import EVERY
 from ostiary.gateway.socket.narration import usage_of
 
 _SEARCHED = 2000
-TITLE = "title"
 _IDLE = Activity()
 
 

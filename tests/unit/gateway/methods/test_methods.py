@@ -238,6 +238,24 @@ async def test_settings_and_title_are_changed(tmp_path: Path) -> None:
         assert await code_of(client, "sessions.patch", wrong) == "INVALID_PARAMS"
 
 
+async def test_a_conversation_is_called_by_its_first_words_until_somebody_names_it(tmp_path: Path) -> None:
+    async def title() -> str:
+        return str((await client.call("sessions.get", {"key": MAIN}))["title"])
+
+    async with open_room(tmp_path) as room:
+        client = await room.client()
+        await say_something(client, "Where do quinces grow?")
+        await say_something(client, "And pears?", id="say-00002")
+        assert await title() == "Where do quinces grow?"
+        await client.call("sessions.patch", {"key": MAIN, "settings": {}, "title": "The garden", "idempotencyKey": KEY})
+        await say_something(client, "And plums?", id="say-00003")
+        assert await title() == "The garden"
+        await client.call("sessions.patch", {"key": MAIN, "settings": {}, "title": "", "idempotencyKey": "87654321"})
+        await client.call("sessions.reset", {"key": MAIN, "idempotencyKey": "87654322"})
+        await say_something(client, "What is for dinner?", id="say-00004")
+        assert await title() == "What is for dinner?"
+
+
 async def test_a_session_is_reset_and_deleted(tmp_path: Path) -> None:
     async with open_room(tmp_path) as room:
         client = await room.client()
