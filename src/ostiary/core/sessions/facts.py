@@ -123,7 +123,10 @@ def missing(sources: Iterable[str], told: str, *, characters: int, width: int = 
     table or lines of a log; at most `alike` of those are told (0: no matter how many). Among equals earlier texts go first.
     Names that are said all the time are left out."""
     known = told.casefold()
-    found = [clause for source in sources for clause in clauses(source)]
+    said_in_order = list(sources)
+    # What is said many times in the same words is read once.
+    read = {source: tuple(clauses(source)) for source in set(said_in_order)}
+    found = [clause for source in said_in_order for clause in read[source]]
     shape = list(map(_shape, found))
     shapes = Counter(shape)
     left = dict.fromkeys(shapes, alike or len(found))
