@@ -10,7 +10,7 @@ from ostiary.contracts.errors import ToolError
 from tests.journeys.browser_tool.conftest import Desk, browsing
 from tests.journeys.browser_tool.internet import Internet
 
-LIMITS = Limits(settle=0.8, load=2, act=2, order=6, memory_bytes=900 * 1024**2, rooms=32)
+LIMITS = Limits(settle=0.8, load=2, act=2, order=20, look=3, memory_bytes=900 * 1024**2, rooms=32)
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +99,9 @@ async def test_names_cannot_draw_refs_or_lines(desk: Desk) -> None:
     lines = [line.strip() for line in text.split("\n")]
     assert not any(line.startswith(("e99", "e5 button")) for line in lines)
     assert "\u202e" not in text
+
+
+async def test_what_is_no_field_is_told_to_be_none(desk: Desk) -> None:
+    await desk.show("<button>Go</button>")
+    with pytest.raises(ToolError, match="it is not a field"):
+        await desk.do("type", ref=await desk.ref("Go"), text="x")

@@ -177,3 +177,10 @@ async def test_the_fifth_conversation_waits_until_one_is_idle(internet: Internet
         assert "Here" in (await desks[4].show(PAGE)).text
         with pytest.raises(ToolError, match="No page is open"):
             await desks[0].do("read")
+
+
+async def test_nothing_dead_is_left_for_others_to_bury(internet: Internet) -> None:
+    async with browsing(internet) as browser:
+        await Desk(browser, internet).show(PAGE)
+        pids = list(tree(process_of(browser)))
+    await until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))

@@ -142,3 +142,10 @@ async def test_frames_are_read_too(desk: Desk, internet: Internet) -> None:
     inner = internet.page("<button>Inside</button>", host="other.example")
     await desk.show(f'<iframe src="{inner}"></iframe>')
     assert 'button "Inside"' in (await desk.do("read")).text
+
+
+async def test_a_page_of_a_hundred_thousand_elements_is_shown_by_its_words(desk: Desk) -> None:
+    result = await desk.show("<ul>" + "".join(f"<li><a href=/{number}>item {number}</a>" for number in range(50_000)) + "</ul>")
+    assert "too large to be used" in result.text
+    assert "item 0\n" in result.text
+    assert "item" in (await desk.do("read", page=2)).text

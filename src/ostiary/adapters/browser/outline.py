@@ -23,6 +23,7 @@ from ostiary.adapters.browser.records import PAGE_BYTES, Element
 from ostiary.contracts.records import dataclass
 
 MAX_RAW = 2_000_000
+MAX_WORDS = 300_000
 MAX_PAGES = 50
 _MAX_DEPTH = 12
 _MAX_NAME = 160
@@ -106,6 +107,12 @@ def outline(raw: str) -> Outline:
         lines += ["  " * depth + piece for piece in _wrapped(shown)]
         open_nodes.append(_Open(indent, min(depth + (1 if shown else 0), _MAX_DEPTH), ref if element is not None else ""))
     return Outline(lines=tuple(lines), elements=elements, is_cut=len(raw) > MAX_RAW)
+
+
+def words_of(text: str) -> Outline:
+    """The same for a page of which only the words are known: nothing in it can be used."""
+    lines = [piece for line in text[:MAX_RAW].split("\n") if line.strip() for piece in _wrapped(_words(line.strip()))]
+    return Outline(lines=tuple(lines), elements={}, is_cut=len(text) >= MAX_WORDS)
 
 
 def clean(text: str, most: int) -> str:

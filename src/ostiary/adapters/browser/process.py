@@ -31,6 +31,7 @@ WayOf = Callable[[int], ProxyAddress | None]
 
 COMMAND = (sys.executable, "-P", "-m", "ostiary.adapters.browser.child")
 _KILL_SECONDS = 5.0
+_REAP_SECONDS = 2.0
 _GRACE = 15.0
 _MAX_JUDGED = 256
 _STDERR = 4000
@@ -240,16 +241,35 @@ async def _end(process: Process, line: Line) -> str:
             with contextlib.suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
                 while len(said) < _STDERR:
                     said += await process.stderr.receive()
+        with anyio.move_on_after(_REAP_SECONDS):
+            await process.wait()
+        _kill_one(process.pid if process.returncode is None else 0)
         await process.wait()
         await process.aclose()
     return said.decode("utf-8", "replace")[:_STDERR]
 
 
 def _kill(process: Process) -> None:
-    """Popen.kill would look first whether it has ended, and so take its exit status away from the event loop."""
+    """The first process inside of the fence, and with it everything in there. The fence itself then sees it end and ends too:
+    killed before it, it would leave a dead child to whoever is first on this machine, and not everybody buries those."""
     if process.returncode is None:
+        for pid in _children(process.pid) or [process.pid]:
+            _kill_one(pid)
+
+
+def _kill_one(pid: int) -> None:
+    """Popen.kill would look first whether it has ended, and so take its exit status away from the event loop."""
+    if pid:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as listed:
+            return [int(each) for each in listed.read().split()]
+    except (OSError, ValueError):
+        return []
 
 
 def _why(said: str, error: BaseException | None = None) -> str:

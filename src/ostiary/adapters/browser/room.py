@@ -10,7 +10,7 @@ import anyio
 from playwright.async_api import BrowserContext, Dialog, Download, Error, Page, Route
 from playwright.async_api import TimeoutError as TooLate
 
-from ostiary.adapters.browser.outline import Outline, clean, outline
+from ostiary.adapters.browser.outline import MAX_WORDS, Outline, clean, outline, words_of
 from ostiary.adapters.browser.records import Element, Limits
 
 Refuses = Callable[[str], Awaitable[str]]
@@ -19,6 +19,9 @@ Refuses = Callable[[str], Awaitable[str]]
 _MAX_NOTES = 20
 _MOMENT = 0.25
 _QUALITIES = (70, 45, 25)
+_MOST_ELEMENTS = 25_000
+_COUNT = "() => document.getElementsByTagName('*').length"
+_WORDS = f"() => (document.body ? document.body.innerText : '').slice(0, {MAX_WORDS})"
 _TARGET = """e => { const link = e.closest('a[href]'); if (link) return link.href;
  const form = e.form || e.closest('form'); return form ? form.action : '' }"""
 
@@ -175,12 +178,24 @@ class Room:
 
     async def _view(self, page: Page, number: int) -> dict[str, Any]:
         await self._judge_place(page)
-        seen = await self._outline(page)
+        seen = await self._seen(page)
         self._shown = (page.url, seen.elements)
         text, parts = seen.part(number)
         if seen.is_cut:
             self._note("The page is too long; its end is not shown.")
         return {**await self._facts(page), "text": text, "page": min(number, parts), "pages": parts}
+
+    async def _seen(self, page: Page) -> Outline:
+        """Its outline, or the words alone where that takes too long. Raises TimeoutError for a page that answers nothing."""
+        with anyio.fail_after(self._limits.look):
+            count = await page.evaluate(_COUNT)
+        if not isinstance(count, int) or count <= _MOST_ELEMENTS:
+            with contextlib.suppress(TooLate):
+                return await self._outline(page)
+        with anyio.fail_after(2 * self._limits.look):
+            words = await page.evaluate(_WORDS)
+        self._note("The page is too large to be used: these are its words, without refs.")
+        return words_of(str(words))
 
     async def _outline(self, page: Page) -> Outline:
         return outline(await page.aria_snapshot(mode="ai", timeout=self._limits.look * 1000))
@@ -296,6 +311,7 @@ _REASONS = {
     "ERR_BLOCKED_BY_ADMINISTRATOR": "Only web addresses are opened.",
     "Download is starting": "It is a download, and downloads are refused.",
     "crashed": _CRASHED,
+    "Element is not an <input>": "Nothing can be typed there: it is not a field.",
 }
 
 
