@@ -48,6 +48,7 @@ async def test_a_message_written_while_the_gateway_is_away_is_sent_once_it_is_ba
     await desk.gateway.crash()
     await expect(desk.page.get_by_text("Reconnecting to the gateway")).to_be_visible()
     await desk.say("are you there")
+    await expect(desk.page.get_by_text("It is sent when the gateway is back.")).to_be_visible()
     await desk.gateway.start()
     await desk.answer("That is all there is to it.")
     assert [params["text"] for method, params in desk.gateway.methods if method == "chat.send"] == ["are you there"]

@@ -161,6 +161,9 @@ async def test_nothing_is_left_to_stop_in_a_house_that_is_stopped(desk: Watched)
     await expect(stop).to_be_visible()
     await desk.gateway.house.changed_elsewhere("shutdown")
     await expect(stop).to_have_count(0)
+    await desk.page.locator("main").get_by_role("button", name="Wake").click()
+    await expect(stop).to_be_visible()
+    assert desk.gateway.house.state == "awake"
 
 
 async def test_a_single_tool_and_a_group_are_switched_with_one_press(desk: Watched) -> None:

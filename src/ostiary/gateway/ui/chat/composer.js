@@ -1,6 +1,7 @@
 // Where one writes: text, files, commands; send or stop.
 import { bytes } from "../format.js";
 import { gateway } from "../gateway.js";
+import { house, look } from "../house.js";
 import { Icon } from "../icons.js";
 import { cls, html, kept, useCell, useEffect, useLayoutEffect, useRef, useState } from "../lib.js";
 import { complain, say } from "../parts/basics.js";
@@ -29,6 +30,15 @@ const Tray = ({ files, onDrop }) =>
       </li>`,
     )}
   </ul>`;
+
+/** Nothing is heard in a house that was stopped; here is the way back. */
+const StoppedNote = () => {
+  const view = useCell(house);
+  if (view?.state !== "shutdown") return null;
+  const wake = () => gateway.act("control.wake", { reason: "the page" }).then(look, complain);
+  return html`<div class="stopped-note" role="status"><span>Everything is stopped. Nothing begins before you wake the house.</span>
+    ${gateway.may("admin") && html`<button type="button" class="button small" onClick=${wake}><${Icon} name="sun" size=${15} /> Wake</button>`}</div>`;
+};
 
 export const Composer = ({ conversation, handle, onEditLast }) => {
   useCell(conversation.rev);
@@ -122,6 +132,7 @@ export const Composer = ({ conversation, handle, onEditLast }) => {
   const isBusy = conversation.isBusy;
   return html`
     <div class="composer-wrap">
+      <${StoppedNote} />
       ${shown.length > 0 &&
       html`<ul class="completions" role="listbox" id="completions" aria-label="Commands">
         ${shown.map((c, i) => html`<li key=${c.name} id=${`command-${i}`} role="option" aria-selected=${i === at} class=${cls(i === at && "at")} onMouseDown=${(e) => (e.preventDefault(), complete(c))} onMouseMove=${() => setAt(i)}><code>/${c.name.replace(/^\//, "")}</code><span>${c.summary}</span></li>`)}

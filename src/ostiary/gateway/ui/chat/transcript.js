@@ -1,6 +1,7 @@
 // The conversation from top to bottom. It follows what is written only while the reader is at the bottom.
 import { isOver } from "../conversation.js";
 import { since } from "../format.js";
+import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
 import { cls, html, useCell, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../lib.js";
 import { ErrorNote, Spinner, copyText } from "../parts/basics.js";
@@ -13,7 +14,9 @@ const NEAR = 48;
 const Item = ({ turn, rev, sessionKey, onBranch, onRetry }) =>
   useMemo(() => html`<${Turn} turn=${turn} sessionKey=${sessionKey} onBranch=${onBranch} onRetry=${onRetry} />`, [turn, rev, sessionKey]);
 
-const Pending = ({ message, conversation, onEditAgain }) => html`
+const Pending = ({ message, conversation, onEditAgain }) => {
+  const isGone = useCell(gateway.state) !== "open";
+  return html`
   <article class=${cls("turn pending", message.state)}>
     <${Said} text=${message.text} attachments=${message.attachments} at=${message.at}>
       ${message.state === "queued" && conversation.running && html`<small class="muted"><${Icon} name="clock" size=${13} /> Waits for its turn</small>`}
@@ -23,8 +26,10 @@ const Pending = ({ message, conversation, onEditAgain }) => html`
         <button type="button" class="button small" onClick=${() => onEditAgain(message)}>Edit</button>
         <button type="button" class="button small" onClick=${() => (conversation.forget(message), conversation.send(message.text, message.attachments))}>Retry</button></div>`}
     <//>
-    ${message.state !== "refused" && !conversation.running && html`<div class="answer live"><div class="dots" role="status"><i></i><i></i><i></i><span class="hidden">Sent</span></div></div>`}
+    ${message.state === "sending" && isGone && html`<p class="ending kept" role="status"><${Icon} name="clock" size=${14} /> Kept. It is sent when the gateway is back.</p>`}
+    ${message.state !== "refused" && !isGone && !conversation.running && html`<div class="answer live"><div class="dots" role="status"><i></i><i></i><i></i><span class="hidden">Sent</span></div></div>`}
   </article>`;
+};
 
 const Note = ({ note, conversation }) => html`
   <article class="turn command">
