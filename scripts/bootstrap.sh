@@ -34,9 +34,19 @@ if ! recent "$venv/bin/python" || ! "$venv/bin/python" -m pip --version >/dev/nu
     "$python" -m venv --clear "$venv"
 fi
 
-say "Installing $(grep -c '==' "$lock") locked packages from $lock"
+# One line that counts instead of a screenful; whatever else pip says, a warning or an error, is shown as it is.
+count='
+    /^Collecting / { printf "\r  fetched %d", ++n; fflush(); next }
+    /^Installing collected/ { printf "\r  fetched %d, installing ...", n; fflush(); next }
+    /^(  Downloading|  Using cached|  Preparing|Ignoring|Requirement already|Successfully|Looking in)/ { next }
+    NF { print }
+    END { if (n) print "" }'
+install() { "$venv/bin/python" -m pip install --progress-bar off --require-hashes --requirement "$lock" 2>&1; }
+
+say "Installing $(grep -c '==' "$lock") locked packages from $lock (half a minute to two minutes)"
 export PIP_DISABLE_PIP_VERSION_CHECK=1
-"$venv/bin/python" -m pip install --require-hashes --requirement "$lock" &&
+status=$({ { install && echo 0 >&3 || echo 1 >&3; } | awk "$count" >&2; } 3>&1)
+[ "$status" = 0 ] &&
     "$venv/bin/python" -m pip install --quiet --no-deps --no-build-isolation --editable . ||
     stop "The packages could not be installed; the lines above say why." \
         "No network? pip needs to reach a package index once. Behind a proxy, set HTTPS_PROXY."

@@ -104,11 +104,27 @@ def _ready(url: str, home: Path) -> None:
     if sys.stdout.isatty():
         link = _link(url, home)
         print(f"\nopen {link}\n(it signs one browser in, once, within ten minutes)" if link else "", flush=True)
+        name = typed()
         print(
-            "\nIn another terminal:  ostiary chat\nor:                   ostiary agent -m 'hello'\n"
-            "another browser:      ostiary gateway link\nCtrl-C stops it.\n",
+            f"\nIn another terminal:  {name} chat\nor:                   {name} agent -m 'hello'\n"
+            f"another browser:      {name} gateway link\nCtrl-C stops it.\n",
             flush=True,
         )
+
+
+def typed() -> str:
+    """What to type to get this very program from here: its name where a shell finds it, else its path."""
+    import shutil
+
+    program = Path(sys.argv[0]).absolute()
+    found = shutil.which("ostiary")
+    if found is not None and Path(found).absolute() == program:
+        return "ostiary"
+    if not program.is_relative_to(Path.cwd()):
+        return str(program)
+    near = program.relative_to(Path.cwd())
+    # A bare name would be looked for elsewhere.
+    return str(near) if len(near.parts) > 1 else f"./{near}"
 
 
 def _link(url: str, home: Path) -> str:
@@ -127,4 +143,4 @@ def _progress(what: str, done: int, total: int) -> None:
     """One line that is written over: the first start fetches half a gigabyte, and nobody should wonder."""
     percent = 100 * done // total if total else 0
     end = "\n" if total and done >= total else ""
-    print(f"\r{what}: {percent} %\033[K", end=end, file=sys.stderr, flush=True)
+    print(f"\rfetching the embedded model, once ({what}): {percent} %\033[K", end=end, file=sys.stderr, flush=True)

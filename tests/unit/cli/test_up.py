@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ostiary.cli.up import Asked, parse
+from ostiary.cli.up import Asked, parse, typed
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,24 @@ def test_plain_spellings_are_understood(arguments: list[str], asked: Asked) -> N
 )
 def test_anything_else_is_left_to_the_framework(arguments: list[str]) -> None:
     assert parse(arguments) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "here", "name"),
+    [
+        ("{place}/.venv/bin", "{place}", "ostiary"),
+        ("/usr/bin", "{place}", ".venv/bin/ostiary"),
+        ("/usr/bin", "{place}/.venv/bin", "./ostiary"),
+        ("/usr/bin", "/usr", "{place}/.venv/bin/ostiary"),
+    ],
+)
+def test_what_to_type_is_what_a_shell_finds(
+    path: str, here: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / ".venv" / "bin" / "ostiary"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    monkeypatch.setattr("sys.argv", [str(program), "up"])
+    monkeypatch.setenv("PATH", path.format(place=tmp_path))
+    monkeypatch.chdir(here.format(place=tmp_path))
+    assert typed() == name.format(place=tmp_path)
