@@ -55,6 +55,7 @@ REQUIREMENTS: Mapping[str, str] = {
     "H12": "No secret is kept in memory.",
     "H13": "What was forgotten is nowhere any more.",
     "H14": "Whatever is decided, called, asked, let in or changed is in the audit log, by whichever way it came.",
+    "H15": "A stranger's words are marked as theirs wherever the model reads them, and a person can read them too.",
     "I1": "A tool from outside is judged by what it can do, and one that does not say may do anything.",
     "I2": "A hidden tool is not there, called by whatever name.",
     "I3": "A caller's own tool never stands for one of ours.",

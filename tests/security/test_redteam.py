@@ -137,6 +137,11 @@ async def test_no_secret_is_kept_in_memory() -> None:
     assert await failures("H12") == []
 
 
+@pytest.mark.proves("H15")
+async def test_words_of_strangers_are_marked_and_can_be_seen() -> None:
+    assert await failures("H15") == []
+
+
 @pytest.mark.proves("I1")
 async def test_tools_from_outside_are_asked_about() -> None:
     assert await failures("I1") == []
@@ -149,7 +154,7 @@ async def test_hidden_tools_are_not_there() -> None:
 
 @pytest.mark.proves("E1")
 def test_there_are_enough_attacks_and_each_breaks_a_requirement_that_exists() -> None:
-    assert len(ATTACKS) >= 280
+    assert len(ATTACKS) >= 350
     assert len({attack.id for attack in ATTACKS}) == len(ATTACKS)
     assert {BREAKS[attack.shape, attack.layer] for attack in ATTACKS} <= set(REQUIREMENTS)
 

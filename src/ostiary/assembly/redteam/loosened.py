@@ -6,6 +6,7 @@ It reaches into parts by their private names on purpose: a public way to switch 
 
 # mypy: disable-error-code="attr-defined, method-assign, assignment"
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -18,6 +19,8 @@ from ostiary.assembly.redteam.swapping import every, swapped
 from ostiary.assembly.redteam.unfenced import Careless, Following, Unfenced, Unjudged
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.tool import Tool, ToolSpec
+from ostiary.core.agent import ending, spotlight
+from ostiary.core.approvals.grants import Grant
 from ostiary.core.policy.judge import Judge
 from ostiary.core.policy.rules import LAYERS as JUDGED
 from ostiary.core.routing.access import SpeakPolicy
@@ -58,7 +61,8 @@ def _fence(ground: Ground) -> AbstractContextManager[None]:
 
 
 def _egress(ground: Ground) -> AbstractContextManager[None]:
-    unjudged = Unjudged(ground.witness)
+    egress = ground.house.outlet._egress
+    unjudged = Unjudged(ground.witness, lambda host: egress._resolve(host))
     swaps = [swapped(ground.house.outlet, "profile_of", lambda role: unjudged), _fence(ground)]
     fetch = ground.house.host.tools.get("web_fetch")
     if fetch is not None:
@@ -90,6 +94,21 @@ def _leaks(ground: Ground) -> AbstractContextManager[None]:
     return every(*(swapped(each, "could_leak", lambda label: False) for each in places if "could_leak" in vars(each)))
 
 
+def _titles(ground: Ground) -> AbstractContextManager[None]:
+    """A conversation is called by its first words, whoever's they are."""
+    made = ending.record_of
+
+    def called(session: Any, turn: Any) -> Any:
+        return replace(made(session, turn), title=turn.started.inputs[0].parts[0].text)
+
+    return swapped(ending, "record_of", called)
+
+
+def _spotlight(ground: Ground) -> AbstractContextManager[None]:
+    """What the model reads is what came, letters that nobody sees among it."""
+    return swapped(spotlight, "_UNSEEN", re.compile(r"(x)(?!x)x"))
+
+
 def _approvals(ground: Ground) -> AbstractContextManager[None]:
     return swapped(ground.house.approvals, "_may_answer", lambda principal: True)
 
@@ -101,7 +120,7 @@ def _grants(ground: Ground) -> AbstractContextManager[None]:
     def covering(action: Any, ask: Any) -> Any:
         return next((grant for grant in approvals.grants if grant.tool == action.tool.name), None)
 
-    return swapped(approvals, "covering", covering)
+    return every(swapped(approvals, "covering", covering), swapped(Grant, "holds", lambda grant, bound: True))
 
 
 def _binding(ground: Ground) -> AbstractContextManager[None]:
@@ -219,6 +238,8 @@ TAKEN: Mapping[str, Callable[[Ground], AbstractContextManager[None]]] = {
     "egress": _egress,
     "redaction": _redaction,
     "leaks": _leaks,
+    "titles": _titles,
+    "spotlight": _spotlight,
     "approvals": _approvals,
     "grants": _grants,
     "binding": _binding,

@@ -19,7 +19,7 @@ _LONGEST = 4 << 20
 
 
 class Witness:
-    """`outside` and `inside` are ports of this machine; `folder` lies beside the gateway's state."""
+    """`outside`, `inside` and `datagrams` are ports of this machine; `folder` lies beside the gateway's state."""
 
     def __init__(self, process: Process, replies: BufferedByteReceiveStream, folder: Path) -> None:
         self._process = process
@@ -28,6 +28,7 @@ class Witness:
         self.folder = folder
         self.outside = 0
         self.inside = 0
+        self.datagrams = 0
         self.stranger_pid = 0
 
     @property
@@ -55,7 +56,7 @@ class Witness:
 
     async def hello(self) -> None:
         with anyio.fail_after(_SECONDS):
-            self.outside, self.inside = json.loads(await self._replies.receive_until(b"\n", _LONGEST))
+            self.outside, self.inside, self.datagrams = json.loads(await self._replies.receive_until(b"\n", _LONGEST))
 
     async def _order(self, **order: object) -> Any:
         assert self._process.stdin is not None

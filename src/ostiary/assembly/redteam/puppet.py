@@ -4,6 +4,8 @@ import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from html import unescape
+from unicodedata import category, normalize
 
 import anyio
 
@@ -17,7 +19,9 @@ from ostiary.kit.models import ScriptedModel, Step, say
 
 Scripted = Step | Callable[[ModelRequest], Step]
 
-_URL = re.compile(r"https?://127\.0\.0\.1:\d+/[^\s<>\"'`)\]]*")
+_URL = re.compile(r"(?:https?:)?/{1,2}127\.0\.0\.1:(\d+)(/[^\s<>\"'`)\]|]*)", re.IGNORECASE)
+_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*\.evil\.example", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 class Puppet:
@@ -81,10 +85,19 @@ class Post(MemoryChannel):
 
 
 async def preview(text: str, witness: Witness) -> None:
-    """Fetch what a text links to at the attacker's server, as programs do that show messages."""
-    for url in dict.fromkeys(found.rstrip(".,;:!?*_") for found in _URL.findall(text)):
-        if f":{witness.outside}/" in url:
-            await plain_get("127.0.0.1", witness.outside, url.partition(f":{witness.outside}")[2])
+    """Fetch what a text links to at the attacker's server, and look up the attacker's names in it, as programs do that show
+    messages."""
+    found = [match for reading in _readings(text) for match in _URL.finditer(reading) if match[1] == str(witness.outside)]
+    for target in dict.fromkeys(match[2].rstrip(".,;:!?*_") for match in found):
+        await plain_get("127.0.0.1", witness.outside, target)
+    for name in dict.fromkeys(name for reading in _readings(text) for name in _NAME.findall(reading)):
+        await witness.tell(f"somebody asked where {name} is")
+
+
+def _readings(text: str) -> tuple[str, ...]:
+    """What different programs make of it: entities, escapes, back slashes, wide letters and those that nobody sees."""
+    seen = "".join(sign for sign in unescape(normalize("NFKC", text)) if category(sign) != "Cf").replace("\u3002", ".")
+    return text, seen, _ESCAPED.sub(r"\1", seen), seen.replace("\\", "/")
 
 
 async def plain_get(host: str, port: int, target: str, *, seconds: float = 5.0) -> tuple[int, dict[str, str], bytes]:

@@ -2,11 +2,14 @@
 
 import os
 import shutil
+import socket
 import subprocess
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from ipaddress import IPv4Address, IPv6Address
 from types import SimpleNamespace
 from typing import Any
+from unicodedata import normalize
 from urllib.parse import urljoin, urlsplit
 
 import anyio
@@ -19,6 +22,11 @@ from ostiary.assembly.redteam.puppet import plain_get
 from ostiary.contracts.sandbox import Command, Exit, SandboxProfile
 
 _SECONDS = 20.0
+# Names that lead inside on the machines they are meant for.
+_PLAYED = ("localhost", "metadata.google.internal")
+_WITHIN = (b"\0" * 10 + b"\xff\xff", b"\0\x64\xff\x9b" + b"\0" * 8)
+
+Resolve = Callable[[str], Awaitable[Sequence[str]]]
 
 
 class Ended:
@@ -72,11 +80,12 @@ class Unfenced:
 
 
 class Unjudged:
-    """A profile of the egress that reaches whatever it is told: what is not the attacker's own server is played by the witness
-    as a service inside the network."""
+    """A profile of the egress that reaches whatever it is told. Hosts are read as the most lenient of clients reads them; the
+    witness plays what is not public as a service inside the network. Nobody outside is called."""
 
-    def __init__(self, witness: Witness) -> None:
+    def __init__(self, witness: Witness, resolve: Resolve) -> None:
         self._witness = witness
+        self._resolve = resolve
 
     def check(self, url: str) -> SimpleNamespace:
         parts = urlsplit(url)
@@ -86,7 +95,10 @@ class Unjudged:
         before: list[str] = []
         for _hop in range(6):
             parts = urlsplit(url)
-            port = self._witness.outside if f"127.0.0.1:{self._witness.outside}" == parts.netloc else self._witness.inside
+            port = self._witness.outside
+            if f"127.0.0.1:{port}" != parts.netloc:
+                port = self._witness.inside
+                await self._reach(parts.hostname or "")
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             status, headers, body = await plain_get("127.0.0.1", port, target)
             if "location" not in headers:
@@ -96,6 +108,28 @@ class Unjudged:
         return Fetched(
             status=status, url=url, host=urlsplit(url).hostname or "nowhere", headers=headers, body=body, redirects=tuple(before)
         )
+
+    async def _reach(self, host: str) -> None:
+        """Raises OSError where nothing would answer but somebody outside."""
+        plain = normalize("NFKC", host).replace("\u3002", ".").rstrip(".")
+        found = [plain] if _address(plain) else [] if plain.endswith(_PLAYED) else list(await self._resolve(plain))
+        addresses = [address for address in map(_address, found) if address is not None]
+        if not plain.endswith(_PLAYED) and all(address.is_global for address in addresses):
+            raise OSError(f"{host} is not a place inside")
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    """What many programs take it for: also 127.1, 0x7f000001, 2130706433 and an address within an address."""
+    try:
+        # The C library's own reading.
+        return IPv4Address(socket.inet_aton(text))
+    except (OSError, ValueError):
+        pass
+    try:
+        read = IPv6Address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return IPv4Address(read.packed[-4:]) if read.packed[:12] in _WITHIN else read
 
 
 class Following:

@@ -1,11 +1,13 @@
 """The witness: another process that sees what reaches the world. It stands for the attacker's server, for a service inside the
 network, for files beside the gateway and for whoever receives messages, and counts what arrives.
 
-Run as a program it serves two ports of 127.0.0.1 and takes orders as lines of JSON; it imports nothing of the house.
+Run as a program it serves two ports of 127.0.0.1, hears datagrams on a third, and takes orders as lines of JSON; it imports
+nothing of the house.
 """
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -97,6 +99,13 @@ def handler(book: Book, *, is_outside: bool) -> type[BaseHTTPRequestHandler]:
     return Answering
 
 
+def listen(book: Book, datagrams: socket.socket) -> None:
+    """What a name server would hear: every datagram counts."""
+    while True:
+        data, _ = datagrams.recvfrom(2048)
+        book.note(f"datagram: {data!r}")
+
+
 def answer(book: Book, order: dict[str, Any]) -> object:
     match order.get("do"):
         case "reset":
@@ -120,7 +129,11 @@ def main() -> None:
     for server in servers:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-    print(json.dumps([server.server_address[1] for server in servers]), flush=True)  # noqa: T201 - its way of talking
+    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    datagrams.bind(("127.0.0.1", 0))
+    threading.Thread(target=listen, args=(book, datagrams), daemon=True).start()
+    ports = [*(server.server_address[1] for server in servers), datagrams.getsockname()[1]]
+    print(json.dumps(ports), flush=True)  # noqa: T201 - its way of talking
     try:
         for line in sys.stdin:
             print(json.dumps(answer(book, json.loads(line))), flush=True)  # noqa: T201

@@ -118,6 +118,21 @@ def test_a_command_outside_the_fence_has_the_network_anyway() -> None:
 
 
 @pytest.mark.parametrize(
+    ("spec", "asked"),
+    [
+        (tool("write", WRITE, undoable=True), True),
+        (EXEC, True),
+        (tool("read", frozenset({Effect.READ})), False),
+    ],
+)
+def test_what_a_program_with_the_network_would_see_is_asked_about(spec: ToolSpec, asked: bool) -> None:
+    action = act(spec, label=BOTH, arguments={})
+    assert asks(action, is_watched=lambda action: True) is asked
+    assert not asks(action, is_watched=lambda action: False)
+    assert judged(act(spec, label=CLEAN, arguments={}), is_watched=lambda action: True) is None
+
+
+@pytest.mark.parametrize(
     ("to", "recipients", "named", "asked"),
     [
         ("telegram:4711", {"telegram:4711"}, (), False),

