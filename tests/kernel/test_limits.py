@@ -32,6 +32,13 @@ async def test_after_a_fork_bomb_the_next_command_runs(fence: Fence) -> None:
     assert await fence.shell("echo ok") == "ok"
 
 
+@pytest.mark.parametrize("letters", [10, 20_000, 100_000])
+async def test_a_command_may_be_long(letters: int, fence: Fence) -> None:
+    words = [f"{number}{'x' * letters}" for number in range(10)]
+    done = await fence.run("/bin/echo", *words)
+    assert done.output.decode().split() == words
+
+
 async def test_memory_of_one_process_has_an_end(fence: Fence) -> None:
     hog = "held = []\nwhile True:\n    held.append(bytearray(16 * 1024 * 1024))"
     done = await fence.run("/usr/bin/python3", "-c", hog)

@@ -271,7 +271,8 @@ noreturn void run(int control, int server, const struct filter *filter, const ch
         fail(status, missing);
     if (events < 0)
         fail(status, "signals");
-    parse(status, count > REQUEST_FDS ? map(status, fds[3], &length) : request.bytes, length, &command);
+    char *bytes = count > REQUEST_FDS ? map(status, fds[3], &length) : request.bytes;
+    parse(status, bytes, length, &command);
     /* The host learns from this message which process we are. */
     if (send(status, "R", 1, MSG_NOSIGNAL) != 1)
         _exit(1);
