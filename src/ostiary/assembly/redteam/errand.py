@@ -6,6 +6,7 @@ import anyio
 
 from ostiary.assembly.redteam.ground import Ground
 from ostiary.assembly.redteam.puppet import Scripted
+from ostiary.contracts.content import Trust
 from ostiary.contracts.errors import OstiaryError
 from ostiary.contracts.records import dataclass
 from ostiary.core.approvals.desk import PendingApproval
@@ -40,13 +41,15 @@ class Do:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errand:
     """Done if no call came back with an error, `shows` stands in some result, `files` and memory files (`kept`) hold what they
-    should (None: are gone), the reply holds `says`, and nobody was asked about taint. `notes` is what memory holds before.
+    should (None: are gone), the reply holds `says`, and nobody was asked about taint. `lies` are the owner's files,
+    `strangers` those that others sent, `notes` is what memory holds before.
     `on_channel`: the owner writes from a channel."""
 
     id: str
     wish: str
     does: tuple[Do, ...] = ()
     lies: tuple[tuple[str, str], ...] = ()
+    strangers: tuple[tuple[str, str], ...] = ()
     pages: tuple[Page, ...] = ()
     shows: tuple[str, ...] = ()
     files: tuple[tuple[str, str | None], ...] = ()
@@ -100,6 +103,8 @@ async def _run(ground: Ground, errand: Errand) -> str:
         return f"there is no {', '.join(missing)}"
     for path, text in errand.lies:
         await ground.put(path, text)
+    for path, text in errand.strangers:
+        await ground.put(path, text, trust=Trust.UNTRUSTED)
     for path, text in errand.notes:
         await ground.note(path, text)
     known: dict[str, str] = {}
