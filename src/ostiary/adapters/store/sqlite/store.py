@@ -152,10 +152,8 @@ class SqliteStore(SqliteReader):
     ) -> tuple[int, ...]:
         unit, weight = await self._planned(writes, fence, expect)
         given: tuple[int, ...] = await self._writing.run(unit, weight, certain=True)
-        if self.on_audit is not None:
-            newest = max((seq for write, seq in zip(writes, given, strict=True) if type(write) is Audit), default=0)
-            if newest:
-                self.on_audit(newest)
+        if self.on_audit is not None and Audit in map(type, writes):
+            self.on_audit(max(seq for write, seq in zip(writes, given, strict=True) if type(write) is Audit))
         return given
 
     async def commit_once(

@@ -141,9 +141,12 @@ class Writer:
 
     def _write(self, jobs: Sequence[Job]) -> None:
         execute = self._transaction.run
+        # A unit that has the transaction to itself needs no savepoint to fail alone.
+        is_alone = len(jobs) == 1
         execute("BEGIN IMMEDIATE")
         for job in jobs:
-            execute("SAVEPOINT unit")
+            if not is_alone:
+                execute("SAVEPOINT unit")
             self._transaction.begin_unit()
             try:
                 job.result = job.call(self._transaction)
@@ -153,10 +156,14 @@ class Writer:
                     raise
                 # A failing unit fails alone; its caller gets the error.
                 job.error = explain(error, self._path)
+                if is_alone:
+                    execute("ROLLBACK")
+                    return
                 execute("ROLLBACK TO unit")
             else:
                 self._transaction.keep_unit()
-            execute("RELEASE unit")
+            if not is_alone:
+                execute("RELEASE unit")
         execute("COMMIT")
 
     def _undo(self) -> None:
