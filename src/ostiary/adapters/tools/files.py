@@ -164,8 +164,8 @@ def clean_path(text: str) -> str:
     steps = [step for step in text.split("/") if step not in ("", ".")]
     if ".." in steps:
         raise ToolError("The path leaves the workspace: '..' is not allowed.")
-    if any(len(step) > _MAX_NAME for step in steps):
-        raise ToolError(f"A name in the path is longer than {_MAX_NAME} characters.")
+    if any(len(step.encode()) > _MAX_NAME for step in steps):
+        raise ToolError(f"A name in the path is longer than {_MAX_NAME} bytes.")
     return "/".join(steps)
 
 

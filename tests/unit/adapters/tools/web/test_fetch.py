@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -252,3 +253,50 @@ async def test_a_server_that_is_asked_too_often_says_when_to_come_back() -> None
     async with open_web() as site:
         with pytest.raises(ToolError, match=r"answered 429 Too Many Requests for .* It asks to wait 30 s\."):
             await site.fetch("/busy")
+
+
+TAKEN_OVER = """
+import os, socket, sys
+sys.argv = ["reader"]
+from ostiary.adapters.tools.web import reader
+def page(source, url):
+    tried = []
+    for act in (lambda: open("/etc/hostname"), socket.socket, os.fork, lambda: os.setuid(0), os.pipe):
+        try:
+            act()
+        except OSError as error:
+            tried.append(type(error).__name__)
+        else:
+            tried.append("done")
+    return {"title": " ".join(tried), "text": str(os.getuid())}
+reader.page = page
+reader.main()
+"""
+
+
+async def test_a_document_that_takes_the_reader_over_can_open_nothing() -> None:
+    document = await Reader(command=(sys.executable, "-c", TAKEN_OVER)).page("x", "http://a.example/")
+    assert "done" not in document.title
+    assert document.text != "0"
+
+
+async def test_a_locked_a_packed_and_a_large_pdf_are_read_with_the_doors_shut() -> None:
+    writer = PdfWriter(clone_from=io.BytesIO(small_pdf("Locked words")))
+    for page in writer.pages:
+        page.compress_content_streams()
+    writer.encrypt("", "owner", algorithm="AES-256")
+    made = io.BytesIO()
+    writer.write(made)
+    assert "Locked words" in (await Reader().pdf(made.getvalue(), "http://a.example/")).text
+
+
+async def test_a_rich_page_is_read_with_the_doors_shut() -> None:
+    rich = (
+        '<html lang=de><head><title>T</title><meta property="article:published_time" content="2026-01-02T03:04:05Z">'
+        '<script type="application/ld+json">{"@type": "NewsArticle", "datePublished": "2026-01-02"}</script>'
+        "</head><body><article><h1>Head</h1><table><tr><th>A<th>B<tr><td>one<td>two</table><pre>x = 1</pre>"
+        "<blockquote>said</blockquote>"
+        f"<ul><li>first<li>second</ul><img src=/a.png alt=cat><p>{'Words that go on. ' * 40}</p></article></body></html>"
+    )
+    text = (await Reader().page(rich, "http://a.example/")).text
+    assert [word for word in ("one", "x = 1", "said", "second", "Words that") if word not in text] == []
