@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("ostiary.tools")
 
 WORKSPACES = Path("workspaces")
+UNUSED_SECONDS = 30 * 86_400.0
 SANDBOX = Path("sandbox")
 
 
@@ -131,10 +132,11 @@ async def open_hands(ground: Ground) -> AsyncIterator[Hands]:
 
 
 async def _recover(workspace: DocumentWorkspace, clock: Clock) -> None:
-    """What commands of an earlier life had written and nobody had kept."""
+    """What commands of an earlier life had written and nobody had kept; then the directories that nobody came back to go."""
     try:
         for said in await workspace.recover(at=clock.now()):
             log.warning("a command was interrupted when the house went down; kept aside: %s", said)
+        await workspace.tidy(unused_seconds=UNUSED_SECONDS, now=clock.now())
     except (OstiaryError, OSError) as error:
         log.warning("looking for files of interrupted commands waits for the next command: %s", error)
 

@@ -162,8 +162,17 @@ class DocumentWorkspace:
         await run_sync(remove_tree, self._root / place)
 
     async def tidy(self, *, unused_seconds: float, now: float) -> int:
-        """Remove directories that nobody used for so long; gives how many. Documents are untouched."""
-        return await run_sync(self._tidy, unused_seconds, now)
+        """Remove directories that nobody used for so long and in which nothing waits to be kept; gives how many. Documents are
+        untouched. Raises OSError."""
+        removed = 0
+        for place in await run_sync(self._unused, unused_seconds, now):
+            # Nobody can take it between the look and the rename; whoever takes it afterwards gets a new one.
+            if not self._slots.is_taken(place.name):
+                self._forget(place.name)
+                gone = place.rename(self._root / f".gone-{removed}-{now:.0f}")
+                await run_sync(remove_tree, gone)
+                removed += 1
+        return removed
 
     async def recover(self, *, at: float) -> tuple[str, ...]:
         """Keep aside what commands of an earlier life had written and nobody had captured; tells what is where."""
@@ -179,14 +188,13 @@ class DocumentWorkspace:
         slots = sorted(self._root.glob("*/[0-9]*")) if self._root.is_dir() else []
         return [(slot, _agent_of(slot.parent.name)) for slot in slots if live.is_unfinished(slot)]
 
-    def _tidy(self, unused_seconds: float, now: float) -> int:
-        removed = 0
-        for place in sorted(self._root.iterdir()) if self._root.is_dir() else ():
-            if now - live.last_use(place) > unused_seconds and not self._slots.is_taken(place.name):
-                self._forget(place.name)
-                remove_tree(place)
-                removed += 1
-        return removed
+    def _unused(self, seconds: float, now: float) -> list[Path]:
+        places = sorted(self._root.iterdir()) if self._root.is_dir() else []
+        return [
+            place
+            for place in places
+            if now - live.last_use(place) > seconds and not any(live.is_unfinished(slot) for slot in place.glob("[0-9]*"))
+        ]
 
     def _forget(self, place: str) -> None:
         for key in [key for key in self._trees if key[0].parent.name == place]:

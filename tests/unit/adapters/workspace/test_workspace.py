@@ -445,6 +445,17 @@ async def test_directories_that_nobody_uses_are_tidied_away(tmp_path: Path) -> N
     used = max(path.stat().st_mtime for path in (tmp_path / "workspaces").rglob("*.json"))
     assert await held.tidy(unused_seconds=100, now=used + 50) == 0
     assert await held.tidy(unused_seconds=100, now=used + 150) == 1
+    assert list((tmp_path / "workspaces").iterdir()) == []
+
+
+async def test_a_directory_that_is_in_use_or_holds_what_nobody_has_kept_is_not_tidied_away(tmp_path: Path) -> None:
+    held = workspace(house(), tmp_path)
+    async with held.lease(MAIN, access="rw") as lease:
+        later = Path(lease.directory).stat().st_mtime + 1000
+        assert await held.tidy(unused_seconds=100, now=later) == 0
+        # As a later life finds it after a crash in the middle of a command.
+        assert await workspace(house(), tmp_path).tidy(unused_seconds=100, now=later) == 0
+        assert Path(lease.directory, "a.md").exists()
 
 
 @pytest.mark.parametrize("broken", ["", "{}", '{"schema": 1, "files": {"a": 3}}', "[]"])
