@@ -53,6 +53,7 @@ async def test_what_a_turn_wrote_is_shown_as_a_diff_and_undone(desk: Watched) ->
     await expect(card.locator("pre .plus")).to_have_count(3)
     await card.get_by_role("button", name="Undo").click()
     await expect(card.get_by_role("status")).to_have_text("hello.py is removed.")
+    await expect(card.get_by_role("status")).to_be_focused()
     await expect(card.get_by_role("button", name="Undo")).to_have_count(0)
     assert len(desk.gateway.house.undone) == 1
     await desk.page.reload()

@@ -15,7 +15,10 @@ const madeBy = (turn) => turn.steps.flatMap((step) => step.calls).filter((call) 
 
 const Result = ({ undone }) => {
   const lines = [...undone.restored.map((path) => `${path} is as it was before.`), ...undone.deleted.map((path) => `${path} is removed.`)];
-  return html`<div class="undone" role="status">
+  const place = useRef();
+  // The button that was pressed is gone; whoever pressed it by the keyboard goes on from here.
+  useEffect(() => place.current.focus({ preventScroll: true }), []);
+  return html`<div class="undone" role="status" tabindex="-1" ref=${place}>
     ${lines.length > 0 && html`<p><${Icon} name="check" size=${14} /> <span>${lines.join(" ")}</span></p>`}
     ${undone.conflicts.map((words) => html`<p key=${words} class="bad"><${Icon} name="alert" size=${14} /> <span>Left alone: ${words}.</span></p>`)}
     ${!lines.length && !undone.conflicts.length && html`<p>There was nothing to take back.</p>`}

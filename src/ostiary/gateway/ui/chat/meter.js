@@ -26,10 +26,12 @@ export const Meter = ({ conversation }) => {
   }, [isOpen]);
   const { contextTokens: used, contextWindow: room, usage } = conversation;
   const part = room ? used / room : 0;
-  const label = room ? `${Math.round(part * 100)} % of the context used, cost ${cost(usage.cost)}` : `cost ${cost(usage.cost)}`;
+  const tokens = tokensOf(usage);
+  const spent = usage.cost ? cost(usage.cost) : tokens ? `${short(tokens)} tokens` : "";
+  const label = [room && `${Math.round(part * 100)} % of the context used`, spent && `${spent} spent`].filter(Boolean).join(", ") || "Context and cost";
   return html`
     <div class="meter" ref=${ref}>
-      <button type="button" class="chip" aria-expanded=${isOpen} aria-label=${label} title=${label} onClick=${() => setOpen(!isOpen)}><${Ring} part=${part} /><span class="wide-only">${usage.cost ? cost(usage.cost) : tokensOf(usage) ? short(tokensOf(usage)) : ""}</span></button>
+      <button type="button" class="chip" aria-expanded=${isOpen} aria-label=${label} title=${label} onClick=${() => setOpen(!isOpen)}><${Ring} part=${part} /><span class="wide-only">${spent}</span></button>
       ${isOpen &&
       html`<div class="card-pop" role="dialog" aria-label="Context and cost">
         <h3>Context</h3>

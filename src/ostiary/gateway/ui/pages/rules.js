@@ -36,7 +36,7 @@ const Verdict = ({ told }) => {
   return html`
     <section class="card explained" aria-label="What the rules say">
       <header class=${cls("outcome", kind)}><span class="verdict-icon"><${Icon} name=${icon} size=${20} /></span>
-        <div><h2>${words}</h2><p class="muted"><code>${told.tool}</code> by ${told.who} (${told.role}) on ${told.channel}${told.visible ? "" : "; the model is not shown this tool"}</p></div></header>
+        <div><h2>${words}</h2>${told.reason && html`<p><strong>${told.layer}</strong>: ${told.reason}</p>`}<p class="muted small"><code>${told.tool}</code> by ${told.who} (${told.role}) on ${told.channel}${told.visible ? "" : "; the model is not shown this tool"}</p></div></header>
       <ol class="chain">
         ${told.steps.map((step, i) => {
           const [of, sign, , said] = OUTCOMES[step.outcome] ?? OUTCOMES.pass;
@@ -44,7 +44,7 @@ const Verdict = ({ told }) => {
             <span class="chain-mark"><${Icon} name=${step.outcome === "pass" ? "none" : sign} size=${13} /></span>
             <div><strong>${step.layer}</strong> <small class="muted">${LAYERS[step.layer] ?? ""}</small>
               ${step.reason && html`<p>${step.reason}</p>`}</div>
-            ${step.decides ? html`<${Badge} kind=${of}>decides: ${step.outcome}<//>` : html`<small class="muted">${said}</small>`}
+            ${step.decides ? html`<${Badge} kind=${of}>decides: ${step.outcome}<//>` : html`<small class="muted">${said || html`<span class="hidden">has nothing against it</span>`}</small>`}
           </li>`;
         })}
       </ol>
