@@ -14,6 +14,8 @@ from ostiary.contracts.tool import ToolContext
 
 BOOTSTRAP = "_bootstrap"
 WORKSPACE = "_workspace"
+MOUNT = "/workspace"
+"""Where commands find the workspace, and so how they write its paths."""
 RESULT_BYTES = 8192
 MAX_WRITTEN = 5_000_000
 _MAX_PATH = 1024
@@ -156,6 +158,7 @@ def clean_path(text: str) -> str:
         raise ToolError(f"The path is {len(text)} characters long; at most {_MAX_PATH} are possible.")
     if _CONTROL.search(text):
         raise ToolError("The path contains control characters.")
+    text = "" if text == MOUNT else text.removeprefix(f"{MOUNT}/")
     if text.startswith(("/", "~")) or "\\" in text or text[1:2] == ":":
         raise ToolError("Paths are relative to the workspace, with forward slashes: for example notes/plan.md.")
     if not text.isascii():

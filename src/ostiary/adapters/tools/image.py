@@ -68,8 +68,10 @@ class LookAt:
             raise ToolError(f"The question is longer than {MAX_QUESTION:,} characters.")
         content, label, name = await (self._of_workspace(path, context) if path else self._of_web(url, context))
         media_type = media_type_of(content)
-        if len(content) > MAX_BYTES or not media_type:
-            raise ToolError(f"{name} is larger than {MAX_BYTES // 2**20} MB or no PNG, JPEG, GIF or WebP picture.")
+        if not media_type:
+            raise ToolError(f"{name} is no PNG, JPEG, GIF or WebP picture.")
+        if len(content) > MAX_BYTES:
+            raise ToolError(f"{name} is larger than {MAX_BYTES // 2**20} MB.")
         try:
             words = await self._describe(content, media_type, question)
         except (ModelError, BadInput) as error:

@@ -137,3 +137,11 @@ async def test_a_byte_order_mark_is_not_shown() -> None:
 async def test_a_long_file_is_read_beside_the_others() -> None:
     long = await read(notes("x\n" * 3_000_000), path="notes/plan.md", offset=-1)
     assert long.text == "x\n[lines 3000000-3000000 of 3000000]"
+
+
+async def test_a_path_as_commands_write_it_is_read() -> None:
+    assert (await read(notes("a\n"), path="/workspace/notes/plan.md")).text == "a"
+    with pytest.raises(ToolError, match="relative"):
+        await read(notes("a\n"), path="/workspaces/notes/plan.md")
+    with pytest.raises(ToolError, match="leaves"):
+        await read(notes("a\n"), path="/workspace/../etc/hosts")

@@ -6,7 +6,7 @@ from dataclasses import field, replace
 import anyio
 
 from ostiary.adapters.tools import fields
-from ostiary.adapters.tools.files import Files, clean_path
+from ostiary.adapters.tools.files import MOUNT, Files, clean_path
 from ostiary.adapters.tools.shell.binding import digest_of, named
 from ostiary.adapters.tools.shell.output import clean
 from ostiary.adapters.tools.shell.processes import Order, Processes, Run, news_of
@@ -20,7 +20,6 @@ from ostiary.contracts.sandbox import Command, Mount, Network, Sandbox, SandboxL
 from ostiary.contracts.tool import Effect, ToolContext, ToolResult, ToolSpec
 from ostiary.contracts.workspace import Access, WorkspaceLease
 
-WORKSPACE = "/workspace"
 AGENT = "/agent"
 MOST_SECONDS = 3600
 MAX_COMMAND = 20_000
@@ -167,10 +166,10 @@ class Exec:
             "limits": repr(rules.limits),
         }
         return {
-            "cwd": f"{WORKSPACE}/{wants.cwd}".rstrip("/"),
+            "cwd": f"{MOUNT}/{wants.cwd}".rstrip("/"),
             "env": digest_of({}),
             "fence": digest_of(fence),
-            **named(wants.command, wants.cwd, files, mount=WORKSPACE),
+            **named(wants.command, wants.cwd, files, mount=MOUNT),
         }
 
 
@@ -195,7 +194,7 @@ class _Wants:
         """Only what was started to be talked to has an input."""
         before = "" if self.pty or self.is_background else _NO_INPUT
         if self.cwd:
-            return ("/bin/sh", "-c", before + _IN_FOLDER, f"{WORKSPACE}/{self.cwd}", self.command)
+            return ("/bin/sh", "-c", before + _IN_FOLDER, f"{MOUNT}/{self.cwd}", self.command)
         return ("/bin/sh", "-c", before + self.command)
 
 
@@ -217,7 +216,7 @@ def _read(arguments: Mapping[str, object], rules: ExecRules, role: str) -> _Want
     patience = rules.background_seconds if rules.background_seconds < seconds else 0.0
     return _Wants(
         command=command,
-        cwd=_folder(fields.text(arguments, "cwd", "")),
+        cwd=clean_path(fields.text(arguments, "cwd", "")),
         seconds=float(seconds),
         patience=patience,
         is_background=fields.flag(arguments, "background"),
@@ -226,20 +225,14 @@ def _read(arguments: Mapping[str, object], rules: ExecRules, role: str) -> _Want
     )
 
 
-def _folder(text: str) -> str:
-    if text == WORKSPACE:
-        return ""
-    return clean_path(text.removeprefix(f"{WORKSPACE}/"))
-
-
 def profile_for(lease: WorkspaceLease, rules: ExecRules, proxy_socket: str, seconds: float) -> SandboxProfile:
     """/workspace is the lease's directory, writable; with access "ro" the documents are at /agent, read-only."""
-    mounts = [Mount(source=lease.directory, target=WORKSPACE, writable=True)]
+    mounts = [Mount(source=lease.directory, target=MOUNT, writable=True)]
     if lease.agent_directory:
         mounts.append(Mount(source=lease.agent_directory, target=AGENT))
     return SandboxProfile(
         mounts=tuple(mounts),
-        workdir=WORKSPACE,
+        workdir=MOUNT,
         network="proxy" if proxy_socket else "none",
         proxy_socket=proxy_socket,
         limits=replace(rules.limits, seconds=seconds),
