@@ -5,7 +5,7 @@ import { steps } from "./plots.js";
 
 const MINUTE = 60;
 const STRETCHES = [MINUTE, 5 * MINUTE, 15 * MINUTE, 60 * MINUTE, 6 * 60 * MINUTE, 24 * 60 * MINUTE, 7 * 24 * 60 * MINUTE];
-const MOST_BARS = 48;
+const MOST_BARS = 36;
 const FEWEST_BARS = 24;
 const HEIGHT = 132;
 const LEFT = 34;
@@ -57,7 +57,7 @@ export const WhatWhen = ({ entries, kindOf, chosen, onPick }) => {
     return () => watcher.disconnect();
   }, []);
   const bars = barsOf(entries, kindOf);
-  const lines = steps(Math.max(...bars.map(sum)));
+  const lines = steps(Math.max(...bars.map(sum))).filter(Number.isInteger);
   const most = lines.at(-1);
   const each = Math.min(46, (width - LEFT) / bars.length);
   const isDaily = bars[0].until - bars[0].from >= 6 * 60 * MINUTE;
