@@ -20,8 +20,8 @@ from ostiary.contracts.tool import Effect, ToolContext, ToolResult, ToolSpec
 MAX_SCANNED = 10_000_000
 MAX_CONTEXT = 20
 _LARGE = 1_000_000
+_LONG = 200_000
 _IGNORE_FILES = 50
-_BATCH = 40_000
 _LINE_BYTES = 300
 _BEFORE = 200
 _MARKER_ROOM = 200
@@ -77,8 +77,8 @@ class _Hunt:
 
 
 class Grep:
-    """Linear in the text searched, at most MAX_SCANNED characters, and the event loop breathes between batches. What .gitignore
-    names is searched only if `glob` names it; large files come last."""
+    """Linear in the text searched, at most MAX_SCANNED characters, and nobody else waits for it. What .gitignore names is left
+    out unless `glob` names it; large files come last."""
 
     spec = SPEC
 
@@ -124,12 +124,18 @@ class Grep:
         hunt.files += 1
         if looking.word not in content:
             await anyio.lowlevel.checkpoint()
-            return
-        lines = await anyio.to_thread.run_sync(_lines, content) if len(content) > _LARGE else _lines(content)
-        since_pause = shown = 0
+        elif len(content) > _LONG:
+            # Beside the others, not in their way.
+            await anyio.to_thread.run_sync(self._scan, file, content, looking, hunt)
+        else:
+            self._scan(file, content, looking, hunt)
+            await anyio.lowlevel.checkpoint()
+
+    def _scan(self, file: File, content: bytes, looking: _Looking, hunt: _Hunt) -> None:
+        lines = [line.removesuffix("\r") for line in lines_of(content.decode("utf-8", "replace").removeprefix(BOM))]
+        shown = 0
         for number, line in enumerate(lines, 1):
             hunt.scanned += len(line) + 1
-            since_pause += len(line) + 1
             if hunt.scanned > self._max_scanned:
                 hunt.stopped = f"after {self._max_scanned:,} characters, in {file.path}"
                 return
@@ -138,17 +144,11 @@ class Grep:
                 shown = _add(file, lines, number, end, shown, hunt)
             if hunt.stopped:
                 return
-            if since_pause > _BATCH:
-                since_pause = 0
-                await anyio.lowlevel.checkpoint()
-
-
-def _lines(content: bytes) -> list[str]:
-    return [line.removesuffix("\r") for line in lines_of(content.decode("utf-8", "replace").removeprefix(BOM))]
 
 
 def _add(file: File, lines: Sequence[str], number: int, end: int, shown: int, hunt: _Hunt) -> int:
     """The match at line `number`, with the lines around it that were not shown yet. Gives the last line that was."""
+    hunt.matches += 1
     if number <= shown:
         # It was shown as a neighbour; it is marked as what it is.
         at = len(hunt.lines) - 1 - (shown - number)
@@ -165,10 +165,9 @@ def _add(file: File, lines: Sequence[str], number: int, end: int, shown: int, hu
             return shown
         hunt.room -= size
         hunt.lines.append(entry)
+        if not hunt.versions or hunt.versions[-1] is not file.version:
+            hunt.versions.append(file.version)
         shown = each
-    hunt.matches += 1
-    if not hunt.versions or hunt.versions[-1] is not file.version:
-        hunt.versions.append(file.version)
     return shown
 
 
