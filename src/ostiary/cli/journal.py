@@ -18,6 +18,7 @@ from ostiary.contracts.events import (
     Imported,
     ModelAnswered,
     ModelRequested,
+    ModelSpent,
     Noted,
     PrefixPinned,
     Recorded,
@@ -32,6 +33,7 @@ from ostiary.contracts.events import (
     TurnStarted,
     TurnSuspended,
 )
+from ostiary.contracts.model import Usage
 
 _LONG = 2000
 
@@ -100,12 +102,17 @@ def _started(event: TurnStarted) -> tuple[str, str]:
 
 
 def _answered(event: ModelAnswered) -> tuple[str, str]:
-    usage = event.usage
-    cost = f", ${usage.cost:.4f}" if usage.cost is not None else ""
-    head = (
-        f"{event.model} answered step {event.step} ({event.stop}; {usage.input + usage.cache_read} in, {usage.output} out{cost})"
-    )
+    head = f"{event.model} answered step {event.step} ({event.stop}; {_paid(event.usage)})"
     return head, "\n".join(_part(part) for part in event.parts)
+
+
+def _spent(event: ModelSpent) -> tuple[str, str]:
+    return f"{event.model} was asked besides: {event.purpose} ({_paid(event.usage)})", ""
+
+
+def _paid(usage: Usage) -> str:
+    cost = f", ${usage.cost:.4f}" if usage.cost is not None else ""
+    return f"{usage.input + usage.cache_read} in, {usage.output} out{cost}"
 
 
 def _asked(event: ApprovalAsked) -> tuple[str, str]:
@@ -127,6 +134,7 @@ _TELL: Mapping[type, Callable[[Any], tuple[str, str]]] = {
     TurnStarted: _started,
     Steered: lambda e: ("a message joined the turn", _inputs(e)),
     ModelRequested: lambda e: (f"asked {e.model}, step {e.step} ({e.messages} messages, {e.characters} characters)", ""),
+    ModelSpent: _spent,
     ModelAnswered: _answered,
     ToolIntended: lambda e: (f"calls {e.name} (allowed by {e.layer}" + (f": {e.reason})" if e.reason else ")"), e.arguments),
     ToolResulted: lambda e: (f"{e.name} {e.fate}" + (" with an error" if e.is_error else ""), e.text),

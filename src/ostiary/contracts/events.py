@@ -62,7 +62,7 @@ class Steered:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequested:
     """Written before the call. `history` is the rolling digest over every message sent (the messages are in the journal);
-    `prefix` and `schemas` are digests of documents stored once by hash."""
+    `prefix` and `schemas` are digests of documents stored once by hash. `unattended`: nobody is asked about what it calls."""
 
     step: int
     model: str
@@ -72,6 +72,16 @@ class ModelRequested:
     history: str
     messages: int
     characters: int
+    unattended: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpent:
+    """A model was paid for something that is no answer of the turn, such as a summary of what was said before."""
+
+    model: str
+    usage: Usage
+    purpose: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +274,7 @@ Event = (
     TurnStarted
     | Steered
     | ModelRequested
+    | ModelSpent
     | ModelAnswered
     | ToolIntended
     | ToolResulted
@@ -288,6 +299,7 @@ KINDS: Mapping[str, type[Event]] = {
     "turn.started": TurnStarted,
     "turn.steered": Steered,
     "model.requested": ModelRequested,
+    "model.spent": ModelSpent,
     "model.answered": ModelAnswered,
     "tool.intended": ToolIntended,
     "tool.resulted": ToolResulted,

@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from ostiary.contracts.content import Text, UserMessage
 from ostiary.contracts.errors import ContextOverflow, ModelError, ModelUnavailable
-from ostiary.contracts.events import Compacted
+from ostiary.contracts.events import Compacted, ModelSpent
 from ostiary.contracts.model import Answered, ModelChoice, ModelFacts, ModelRequest, Usage
 from ostiary.contracts.records import dataclass
 from ostiary.core.agent.job import Job, RunRules, is_one_call
@@ -68,7 +68,6 @@ class Summarised:
     turns: int
     before: int
     after: int
-    usage: Usage
 
 
 class Compacting:
@@ -125,18 +124,19 @@ class Compacting:
         job.compactions += 1
         renewed = session.renewed
         event, usage = await self._summary(cut, step, session, limit) if cut is not None else (None, Usage())
-        job.extra = add_usage(job.extra, usage)
         async with self._sessions.pen(job.key) as pen:
             turn = pen.session.turn
             if turn is None or turn.id != job.turn:
                 return False
+            if usage != Usage():
+                pen.add(ModelSpent(model=str(step.choice.primary), usage=usage, purpose="summary"), turn=turn.id)
             # What was erased or began anew meanwhile must not come back in a summary of it.
             is_same = pen.session.renewed == renewed and (cut is None or _still_holds(pen.session, cut))
             if event is not None and is_same:
                 pen.add(event, turn=turn.id)
             done = None
             if event is not None and cut is not None and is_same:
-                done = Summarised(turns=cut.turns, before=size, after=pen.session.characters, usage=usage)
+                done = Summarised(turns=cut.turns, before=size, after=pen.session.characters)
                 log.info("%d turns of %s summarised", cut.turns, job.key)
             then(pen, turn, done)
             if pen.unsaved:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.content import AnswerPart, Label, Text, Thinking, ToolCall, UserMessage
 from ostiary.contracts.errors import ModelError
-from ostiary.contracts.events import ModelAnswered, ModelRequested
+from ostiary.contracts.events import ModelAnswered, ModelRequested, ModelSpent
 from ostiary.contracts.model import Answered, ModelFacts, ModelRequest
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import SetValue
@@ -22,7 +22,7 @@ from ostiary.core.agent.job import Job, RunRules, is_one_call
 from ostiary.core.agent.room import limit_of, soft_limit, tokens_of
 from ostiary.core.agent.tool_calls import Plan, ToolCalls
 from ostiary.core.sessions.pen import Pen, Sessions
-from ostiary.core.sessions.session import SYSTEM_LABEL, Session, Turn, add_usage
+from ostiary.core.sessions.session import SYSTEM_LABEL, Session, Turn
 
 log = logging.getLogger("ostiary.agent")
 
@@ -119,7 +119,7 @@ class Flushing:
         kept = self._keep(answered, step.label, number, step.tool, turn.id)
         parts = tuple(part for part in kept if isinstance(part, Thinking) or (isinstance(part, ToolCall) and part.name in TOOLS))
         if not any(isinstance(part, ToolCall) for part in parts):
-            job.extra = add_usage(job.extra, answered.usage)
+            pen.add(ModelSpent(model=answered.model, usage=answered.usage, purpose="memory"), turn=turn.id)
             return
         requested = ModelRequested(
             step=number,
@@ -130,6 +130,7 @@ class Flushing:
             history=step.history,
             messages=len(step.request.messages),
             characters=step.characters,
+            unattended=True,
         )
         pen.add(requested, turn=turn.id)
         pen.add(
@@ -144,7 +145,6 @@ class Flushing:
             ),
             turn=turn.id,
         )
-        job.unattended = number
         job.plan = await self.plan(pen, turn, step.tool)
 
     async def plan(self, pen: Pen, turn: Turn, tool: ToolSpec) -> Plan:

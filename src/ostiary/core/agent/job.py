@@ -10,7 +10,6 @@ import anyio
 from ostiary.contracts.events import Reset, TurnInput, TurnStarted
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.messages import Address
-from ostiary.contracts.model import Usage
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import InboxItem, MarkInbox, MarkTurn, OutboxItem
 from ostiary.core.agent.pruning import PruningRules
@@ -60,8 +59,7 @@ class Job:
     `answers` is the channel's id of the message being answered, `tagged` the one that the answer names instead. `told` is what
     has left of the step under way, None as long as nobody looked. `signs` show that somebody types. `answer` is the one being
     written, `writing` its step and attempt. `compactions` counts the summaries made for it, `must_compact`
-    and `must_shorten` that the model refused a request as too long. `unattended` is the step whose calls nobody is asked about.
-    `extra` is what was used besides the answers, until the next answer is recorded."""
+    and `must_shorten` that the model refused a request as too long."""
 
     key: SessionKey
     turn: str
@@ -80,8 +78,6 @@ class Job:
     must_compact: bool = False
     must_shorten: bool = False
     has_flushed: bool = False
-    unattended: int = 0
-    extra: Usage = field(default_factory=Usage)
     spent: float = 0.0
     answers: str = ""
     tagged: str = ""

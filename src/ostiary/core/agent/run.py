@@ -28,7 +28,7 @@ from ostiary.core.agent.tool_calls import SKIPPED, Plan, ToolCalls, failure
 from ostiary.core.policy.secrets import Guard
 from ostiary.core.routing.reply_tags import read_reply_tag
 from ostiary.core.sessions.pen import Pen, Sessions
-from ostiary.core.sessions.session import Session, Turn, add_usage
+from ostiary.core.sessions.session import Session, Turn
 
 __all__ = ["Batch", "Job", "Outgoing", "RunRules", "Runner", "Verdict", "is_one_call"]
 
@@ -157,15 +157,14 @@ class Runner:
 
     def _told(self, pen: Pen, job: Job, turn: Turn, step: Compact, done: Summarised | None) -> None:
         """End a turn in which a person asked for a summary, in the same unit with it."""
-        text, usage = "There is nothing to summarise yet.", Usage()
+        text = "There is nothing to summarise yet."
         if done is not None:
             before, after = estimate(done.before), estimate(done.after)
             text = f"Summarised: {done.turns} earlier turns, ~{before:,} → ~{after:,} tokens. The journal keeps every word."
-            usage = done.usage
         label = pen.session.label
         said = (Text(text=text, label=label),)
         model = str(step.choice.primary)
-        pen.add(ModelAnswered(step=turn.step + 1, parts=said, stop="stop", usage=usage, model=model, label=label), turn=turn.id)
+        pen.add(ModelAnswered(step=turn.step + 1, parts=said, stop="stop", usage=Usage(), model=model, label=label), turn=turn.id)
         self._ending.end(pen, job, turn, "completed", "")
 
     async def _prepare(self, job: Job) -> Asked | Plan | Compact | Flush | None:
@@ -195,7 +194,7 @@ class Runner:
 
     async def _plan(self, pen: Pen, job: Job, turn: Turn, prepared: Prepared) -> Plan:
         memory = tool_of(prepared)
-        if turn.step == job.unattended and memory is not None:
+        if turn.unattended and memory is not None:
             return await self._flushing.plan(pen, turn, memory)
         return await self._calls.plan(pen, turn, offered_tools(prepared.tools, turn.started.client_tools))
 
@@ -240,7 +239,7 @@ class Runner:
                     step=asked.step,
                     parts=parts,
                     stop=answered.stop,
-                    usage=add_usage(answered.usage, job.extra),
+                    usage=answered.usage,
                     model=answered.model,
                     profile=answered.profile,
                     seconds=seconds,
@@ -248,7 +247,7 @@ class Runner:
                 ),
                 turn=turn.id,
             )
-            job.answer, job.extra = None, Usage()
+            job.answer = None
             pen.session.counted = (_read(answered.usage), asked.characters)
             if turn.open_calls:
                 if job.told is not None and job.told.blocks:

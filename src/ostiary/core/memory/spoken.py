@@ -28,7 +28,7 @@ PAGE = 1000
 _DEEPEST = 12
 # They say nothing that a person or a model said.
 _WORDLESS = frozenset(
-    {"model.requested", "turn.suspended", "turn.resumed", "session.reset", "session.trimmed", "session.prefix"}
+    {"model.requested", "model.spent", "turn.suspended", "turn.resumed", "session.reset", "session.trimmed", "session.prefix"}
     | {"session.setting", "session.declassified", "approval.answered"}
 )
 _NO_TEXT = (Label, Principal, Address, SessionKey)

@@ -25,6 +25,7 @@ from ostiary.contracts.events import (
     Imported,
     ModelAnswered,
     ModelRequested,
+    ModelSpent,
     Noted,
     PrefixPinned,
     Recorded,
@@ -59,6 +60,7 @@ class Turn:
     items: list[int]
     step: int = 0
     requested: bool = False
+    unattended: bool = False
     answer: ModelAnswered | None = None
     calls: dict[str, ToolCall] = field(default_factory=dict)
     intents: dict[str, ToolIntended] = field(default_factory=dict)
@@ -82,8 +84,10 @@ class Turn:
         match event:
             case Steered(inputs=inputs):
                 self.items.extend(each.item for each in inputs)
-            case ModelRequested(step=step):
-                self.step, self.requested = step, True
+            case ModelRequested(step=step, unattended=unattended):
+                self.step, self.requested, self.unattended = step, True, unattended
+            case ModelSpent(usage=usage):
+                self.usage = add_usage(self.usage, usage)
             case ModelAnswered():
                 self.answer, self.requested, self.step = event, False, event.step
                 self.calls = {part.id: part for part in event.parts if isinstance(part, ToolCall)}
@@ -180,6 +184,9 @@ class Session:
                 self._add_inputs(inputs)
             case TurnEnded():
                 self._end(event)
+            case ModelSpent(usage=usage):
+                self._turn_absorb(event)
+                self.usage = add_usage(self.usage, usage)
             case Declassified():
                 self.label = SYSTEM_LABEL
             case SettingChanged(name=name, value=value):

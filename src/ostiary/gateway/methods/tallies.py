@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import anyio
 
-from ostiary.contracts.events import ModelAnswered, Recorded
+from ostiary.contracts.events import ModelAnswered, ModelSpent, Recorded
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.model import Usage
 from ostiary.contracts.store import SessionRecord, Store
@@ -41,7 +41,7 @@ class _Tally:
 
     def take(self, recorded: Recorded) -> None:
         self.seq = recorded.seq
-        if isinstance(recorded.event, ModelAnswered):
+        if isinstance(recorded.event, ModelAnswered | ModelSpent):
             bucket = (day_of(recorded.at), recorded.event.model)
             self.buckets.setdefault(bucket, Counted()).add(recorded.turn, recorded.event.usage)
 

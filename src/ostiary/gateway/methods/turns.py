@@ -11,6 +11,7 @@ from ostiary.contracts.events import (
     Imported,
     ModelAnswered,
     ModelRequested,
+    ModelSpent,
     Noted,
     Recorded,
     Reset,
@@ -58,6 +59,8 @@ class _Open:
                 self._step(step, model)
             case ModelAnswered():
                 self._answered(event)
+            case ModelSpent(usage=usage):
+                self.usage = add_usage(self.usage, usage)
             case ToolIntended(call_id=call_id, name=name, arguments=arguments):
                 call = self._call(call_id, name, arguments)
                 call.state, call.layer, call.reason = "running", event.layer, event.reason or None

@@ -4,6 +4,7 @@ from collections import OrderedDict
 
 from ostiary.contracts.events import (
     ModelAnswered,
+    ModelSpent,
     Recorded,
     ToolResulted,
     TurnEnded,
@@ -60,7 +61,10 @@ class Tally:
                 if run is not None and run.since is None:
                     run.since = at
             case ModelAnswered():
-                self._answered(event)
+                self._model_seconds.add(event.model, seconds=event.seconds)
+                self._spent(event)
+            case ModelSpent():
+                self._spent(event)
             case ToolResulted():
                 self._tools.add(event.name, event.fate)
                 self._tool_seconds.add(event.name, seconds=event.seconds)
@@ -94,9 +98,8 @@ class Tally:
         if run is not None:
             run.pause(at)
 
-    def _answered(self, event: ModelAnswered) -> None:
+    def _spent(self, event: ModelAnswered | ModelSpent) -> None:
         model, usage = event.model, event.usage
-        self._model_seconds.add(model, seconds=event.seconds)
         counts = {"input": usage.input, "output": usage.output, "cache_read": usage.cache_read, "cache_write": usage.cache_write}
         for kind, count in counts.items():
             self._tokens.add(model, kind, amount=count)

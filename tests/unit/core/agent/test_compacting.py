@@ -290,6 +290,21 @@ async def test_what_a_summary_cost_is_counted_with_the_answer_after_it(tmp_path:
     assert session.usage.cost == pytest.approx(0.5 * sum(map(is_summary, model.requests)) + 0.1 * 5)
 
 
+async def test_what_a_summary_cost_is_counted_although_the_turn_then_fails(tmp_path: Path) -> None:
+    paid = Usage(input=1000, output=100, cost=0.5)
+    model = summarising(
+        lambda request: say("Short.", usage=paid),
+        lambda request: fail(ModelUnavailable("away")) if "[What was said earlier" in str(request.messages) else say("x" * 900),
+    )
+    async with engine(tmp_path, model, catalogue=SMALL, run=RULES) as house:
+        await talk(house, *("blah " * 100 for _ in range(5)))
+        session = await house.sessions.get(MAIN)
+        ended: list[TurnEnded] = await house.events(TurnEnded)
+    summaries = sum(map(is_summary, model.requests))
+    assert (ended[-1].status, summaries > 0) == ("failed", True)
+    assert session.usage.cost == pytest.approx(0.5 * summaries)
+
+
 async def asked_to_compact(house: Engine, text: str, wish: str) -> str:
     submission = Submission(message=house.channel.message(text), principal=OWNER, directives={"compact": wish})
     accepted = await house.supervisor.submit(submission)

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 from tests.unit.core.agent.test_compacting import chatter, is_summary, talk, text_of
 from tests.unit.core.engines import MAIN, Tool, engine
@@ -13,6 +15,7 @@ from ostiary.contracts.events import ApprovalAsked, Compacted, ModelAnswered, To
 from ostiary.contracts.model import ModelFacts, ModelRef, ModelRequest
 from ostiary.contracts.policy import Action, Allow, Ask, Decision
 from ostiary.contracts.store import DeleteSession
+from ostiary.contracts.tool import ToolResult
 from ostiary.core.agent.room import CompactionRules, FlushRules
 from ostiary.core.agent.run import RunRules
 from ostiary.kit.house import OneModel
@@ -83,6 +86,35 @@ async def test_once_per_cycle_also_after_a_restart(tmp_path: Path) -> None:
         compacted = await house.events(Compacted)
     assert (asked, compacted) == (1, [])
     assert sum(map(is_flush, model.requests)) == 1
+
+
+async def test_nobody_is_asked_about_what_is_to_be_remembered_after_a_crash_in_the_middle_of_it(tmp_path: Path) -> None:
+    async def asks(action: Action) -> Decision:
+        return Ask(layer="kit", reason="sure?") if action.arguments.get("n") == 2 else Allow(layer="kit")
+
+    begun = anyio.Event()
+
+    async def never(arguments: object) -> ToolResult:
+        begun.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    model = remembering(call("memory_write", {"n": 1}).then(call("memory_write", {"n": 2})))
+    house: Any = {"catalogue": SMALL, "run": RULES, "decide": asks}
+    async with (
+        engine(tmp_path, model, tools=[Tool("memory_write", act=never)], **house) as first,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(talk, first, *TALK)
+        with anyio.fail_after(5):
+            await begun.wait()
+        group.cancel_scope.cancel()
+    async with engine(tmp_path, model, tools=[Tool("memory_write")], start=50, **house) as second:
+        await second.channel.until_sent(1)
+        asked = await second.events(ApprovalAsked)
+        results: list[ToolResulted] = await second.events(ToolResulted)
+    assert asked == []
+    assert [each.fate for each in results] == ["interrupted", "refused"]
 
 
 async def test_without_the_tool_nobody_is_asked(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from ostiary.contracts.events import (
     Imported,
     ModelAnswered,
     ModelRequested,
+    ModelSpent,
     Noted,
     PrefixPinned,
     Recorded,
@@ -62,6 +63,7 @@ EVERY_KIND: tuple[Event, ...] = (
     ),
     Steered(inputs=(INPUT,)),
     ModelRequested(step=1, model="a/b", thinking="off", prefix="p", schemas="s", history="h", messages=1, characters=2),
+    ModelSpent(model="a/b", usage=Usage(input=1, output=2, cost=0.25), purpose="summary"),
     ModelAnswered(
         step=1,
         parts=(Thinking(text="hm", replay='{"x":1}'), Text(text="ok", label=WEB), ToolCall(id="c", name="read", arguments="{}")),
