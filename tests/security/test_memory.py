@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ostiary.assembly.config.load import load
 from ostiary.contracts.content import Label, Text, Trust, UserMessage
 from ostiary.contracts.events import Compacted
 from ostiary.contracts.identity import SessionKey
@@ -171,3 +172,9 @@ async def test_what_is_written_down_before_a_summary_is_as_trusted_as_the_conver
     assert waiting.text == LIE
     assert all(path.startswith("memory/unconfirmed/") for path in paths)
     assert summaries == [Trust.UNTRUSTED]
+
+
+@pytest.mark.proves("H11")
+def test_notes_stay_on_this_machine_unless_the_owner_chooses_otherwise(tmp_path: Path) -> None:
+    memory = load(tmp_path, {}).config.memory
+    assert (memory.search.embedder, memory.search.fallback) == ("embedded", "embedded")
