@@ -1,5 +1,7 @@
 """What changed in a text, as unified diffs for people; bounded in time and length."""
 
+from collections.abc import Callable
+
 MAX_TEXT = 1_000_000
 MAX_LINES = 2_000
 MAX_SHOWN = 6_000
@@ -18,10 +20,37 @@ def unified(before: bytes | None, after: bytes | None, path: str, *, limit: int 
 
 
 def counts(before: bytes | None, after: bytes | None) -> tuple[int, int]:
-    """How many lines were added and taken away, common head and tail left aside."""
-    old, new = _lines(_text(before) or ""), _lines(_text(after) or "")
-    head, tail = _common(old, new)
-    return len(new) - head - tail, len(old) - head - tail
+    """How many lines were added and taken away, common head and tail left aside; of any size."""
+    old, new = before or b"", after or b""
+    head = _line_start(old, _same(lambda size: old[:size] == new[:size], min(len(old), len(new))))
+    old, new = old[head:], new[head:]
+    tail = _same(lambda size: old[len(old) - size :] == new[len(new) - size :], min(len(old), len(new)))
+    while tail and not (_begins_line(old, tail) and _begins_line(new, tail)):
+        # Up to the next line break, which both have at the same place.
+        tail = len(old) - old.find(b"\n", len(old) - tail) - 1 if b"\n" in old[len(old) - tail : -1] else 0
+    return _count(new[: len(new) - tail]), _count(old[: len(old) - tail])
+
+
+def _same(holds: Callable[[int], bool], most: int) -> int:
+    """The largest size for which it holds, as for all smaller ones."""
+    least = 0
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if holds(middle) else (least, middle - 1)
+    return least
+
+
+def _line_start(content: bytes, place: int) -> int:
+    return content.rfind(b"\n", 0, place) + 1
+
+
+def _begins_line(content: bytes, tail: int) -> bool:
+    place = len(content) - tail
+    return place == 0 or content[place - 1 : place] == b"\n"
+
+
+def _count(content: bytes) -> int:
+    return content.count(b"\n") + (content[-1:] not in (b"", b"\n"))
 
 
 def _text(content: bytes | None) -> str | None:

@@ -112,8 +112,9 @@ class Grep:
             chosen = [file for file in files if matches(file.path) or file.path.startswith(folder)]
         else:
             rules = [file for file in files if file.path.rpartition("/")[2] == NAME][:_IGNORE_FILES]
-            hides = Ignored({rule.path: (await self._files.content(rule)).decode("utf-8", "replace") for rule in rules})
-            chosen = [file for file in files if not hides(file.path)]
+            contents = {rule.path: (await self._files.content(rule)).decode("utf-8", "replace") for rule in rules}
+            # Every file times every rule: too much to let others wait for it.
+            chosen = await anyio.to_thread.run_sync(_not_ignored, files, contents)
             hunt.ignored = len(files) - len(chosen)
         return sorted(chosen, key=lambda file: file.version.size > _LARGE)
 
@@ -144,6 +145,11 @@ class Grep:
                 shown = _add(file, lines, number, end, shown, hunt)
             if hunt.stopped:
                 return
+
+
+def _not_ignored(files: list[File], contents: Mapping[str, str]) -> list[File]:
+    hides = Ignored(contents)
+    return [file for file in files if not hides(file.path)]
 
 
 def _add(file: File, lines: Sequence[str], number: int, end: int, shown: int, hunt: _Hunt) -> int:

@@ -1,23 +1,27 @@
 """What a search leaves aside unless it is named: the insides of git, and what `.gitignore` files name. Pure."""
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 
 from ostiary.adapters.tools.automaton import Automaton, BadPattern, compile_glob
 from ostiary.contracts.records import dataclass
 
 NAME = ".gitignore"
 GIT = ".git"
-MAX_RULES = 500
+MAX_RULES = 200
+MAX_GLOBS = 20
 _SIGNS = frozenset("*?[{")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rule:
-    """One line of a .gitignore. `plain` is a name or path without stars (then `glob` is None)."""
+    """One line of a .gitignore: a `plain` name or path, an `ending` of names, or a `glob`."""
 
     folder: str
-    plain: str
-    glob: Automaton | None
+    plain: str = ""
+    ending: str = ""
+    glob: Automaton | None = None
     is_anchored: bool
     folders_only: bool
     includes: bool
@@ -25,7 +29,7 @@ class _Rule:
     def fits(self, path: str, name: str) -> bool:
         seen = path[len(self.folder) :] if self.is_anchored else name
         if self.glob is None:
-            return seen == self.plain
+            return seen.endswith(self.ending) if self.ending else seen == self.plain
         try:
             return self.glob.fullmatch(seen)
         except BadPattern:
@@ -37,7 +41,10 @@ class Ignored:
     """`contents` are the texts of the .gitignore files by path. What is hidden with its folder cannot come back, as in git."""
 
     def __init__(self, contents: Mapping[str, str]) -> None:
-        self._rules = [rule for path in sorted(contents) for rule in _rules(path.removesuffix(NAME), contents[path])][:MAX_RULES]
+        rules = [rule for path in sorted(contents) for rule in _rules(path.removesuffix(NAME), contents[path])][:MAX_RULES]
+        # Stars within a name cost time for every file; the rest of so many says little.
+        costly = [rule for rule in rules if rule.glob is not None][MAX_GLOBS:]
+        self._rules = [rule for rule in rules if rule not in costly]
         self._folders: dict[str, bool] = {"": False}
 
     def __call__(self, path: str) -> bool:
@@ -68,18 +75,12 @@ def _rules(folder: str, text: str) -> list[_Rule]:
         includes, pattern = pattern.startswith("!"), pattern.removeprefix("!")
         folders_only, pattern = pattern.endswith("/"), pattern.rstrip("/")
         is_anchored, pattern = "/" in pattern, pattern.removeprefix("/")
-        try:
-            glob = compile_glob(pattern) if _SIGNS & set(pattern) else None
-        except BadPattern:
-            continue
-        rules.append(
-            _Rule(
-                folder=folder,
-                plain=pattern,
-                glob=glob,
-                is_anchored=is_anchored,
-                folders_only=folders_only,
-                includes=includes,
-            )
-        )
+        rule = _Rule(folder=folder, is_anchored=is_anchored, folders_only=folders_only, includes=includes)
+        if not _SIGNS & set(pattern):
+            rules.append(replace(rule, plain=pattern))
+        elif pattern.startswith("*") and not is_anchored and pattern[1:] and not _SIGNS & set(pattern[1:]):
+            rules.append(replace(rule, ending=pattern[1:]))
+        else:
+            with suppress(BadPattern):
+                rules.append(replace(rule, glob=compile_glob(pattern)))
     return rules

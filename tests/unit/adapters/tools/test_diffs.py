@@ -34,3 +34,20 @@ def test_too_many_changed_lines_are_only_counted() -> None:
 def test_any_bytes_can_be_compared(before: bytes, after: bytes) -> None:
     assert isinstance(unified(before, after, "f"), str)
     assert all(number >= 0 for number in counts(before, after))
+
+
+def test_changes_of_a_large_file_are_counted() -> None:
+    before = b"".join(b"line %d\n" % number for number in range(300_000))
+    assert counts(before, before.replace(b"line 150000\n", b"a\nb\n")) == (2, 1)
+
+
+PIECES = st.lists(st.sampled_from([b"a", b"b", b"\n", b"a\n", b"\n\n"]), max_size=8).map(b"".join)
+
+
+@given(PIECES, PIECES)
+def test_lines_are_counted_as_a_person_would(before: bytes, after: bytes) -> None:
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    most = min(len(old), len(new))
+    head = next((place for place in range(most) if old[place] != new[place]), most)
+    tail = next((back for back in range(most - head) if old[-1 - back] != new[-1 - back]), most - head)
+    assert counts(before, after) == (len(new) - head - tail, len(old) - head - tail)
