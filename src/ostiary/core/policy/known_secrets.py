@@ -1,18 +1,17 @@
-"""The forms a secret that we hold may turn up in: as it is, cut in two, quoted, encoded, backwards; and how to find them all.
+"""The forms a secret that we hold may turn up in: as it is, escaped, encoded, cut in two, backwards; and how to find them all.
 
 A form of fifteen bytes holds, wherever it begins, eight that begin at a multiple of eight. So each eighth place of a text is
 looked up in one table of such eights of every form: the same work for one secret as for a thousand.
 """
 
-import json
 import re
 import sys
 from base64 import b64encode
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from urllib.parse import quote
 
 from ostiary.contracts.records import dataclass
+from ostiary.core.policy.escapes import escaped
 from ostiary.core.policy.secret_shapes import LONG_RUN
 
 SHORTEST = 6
@@ -141,38 +140,30 @@ def _table(all_sought: list[Sought]) -> Table | None:
 
 
 def _forms(secret: str) -> Iterator[Form]:
-    yield from _plain(secret)
-    stripped = secret.strip()
-    if stripped != secret:
-        yield from _plain(stripped)
-    for written in (
-        quote(secret, safe=""),
-        quote(secret),
-        json.dumps(secret)[1:-1],
-        json.dumps(secret, ensure_ascii=False)[1:-1],
-    ):
-        if written != secret:
-            yield Form(text=written, whole=written)
+    for plain in {secret, secret.strip()}:
+        yield from _halved(plain)
+    for written in escaped(secret):
+        yield Form(text=written, whole=written)
     if len(secret) < _SHORTEST_ENCODED:
         return
     yield Form(text=secret[::-1], whole=secret[::-1])
     raw = secret.encode("utf-8", "surrogatepass")
-    yield Form(text=raw.hex(), whole=raw.hex(), folded=True)
+    yield from _halved(raw.hex(), folded=True)
     for written in _base64(raw):
-        yield Form(text=written, whole=written)
-        yield Form(text=written.translate(_URL_SAFE), whole=written.translate(_URL_SAFE))
+        yield from _halved(written)
+        yield from _halved(written.translate(_URL_SAFE))
 
 
 _URL_SAFE = str.maketrans("+/", "-_")
 
 
-def _plain(secret: str) -> Iterator[Form]:
-    if len(secret) < _SHORTEST_HALVED:
-        yield Form(text=secret, whole=secret)
+def _halved(written: str, *, folded: bool = False) -> Iterator[Form]:
+    if len(written) < _SHORTEST_HALVED:
+        yield Form(text=written, whole=written, folded=folded)
         return
-    half = max(_LEAST_HALF, len(secret) // 2)
-    yield Form(text=secret[:half], whole=secret)
-    yield Form(text=secret[-half:], whole=secret, place=len(secret) - half)
+    half = max(_LEAST_HALF, len(written) // 2)
+    yield Form(text=written[:half], whole=written, folded=folded)
+    yield Form(text=written[-half:], whole=written, place=len(written) - half, folded=folded)
 
 
 def _base64(raw: bytes) -> Iterator[str]:

@@ -8,8 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import islice
-from sys import maxsize
+from itertools import islice, takewhile
 from typing import Final
 
 from ostiary.contracts.records import dataclass
@@ -17,14 +16,18 @@ from ostiary.core.policy.secret_shapes import (
     ABOUT,
     AFTER_PREFIX,
     ASSIGNED,
+    BEFORE_NAME,
     BEFORE_RUN,
     DISCORD,
     FOLD,
     HEADERS,
     LONG_RUN,
     LONGEST_ASSIGNMENT,
+    LONGEST_HEADER,
     LONGEST_URL,
     PREFIXES,
+    PRIVATE,
+    PRIVATE_KEYS,
     SHAPES,
     SHORTEST_LETTERS,
     URL_PASSWORD,
@@ -36,7 +39,7 @@ from ostiary.core.policy.secret_shapes import (
 
 Span = tuple[int, int, str]
 
-_WORTH_CONDENSING = 512
+_BLOCK = 1 << 17
 _ALNUM = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _WORDS = bytes(97 if c in _ALNUM or c in b"_-" else 32 for c in range(256))
 _STRUCTURE = bytes(97 if c in _ALNUM else 95 if c in b"_-" else 32 for c in range(256))
@@ -45,10 +48,14 @@ _SPACED = bytes(c if c in _ALNUM or c in b"_-" else 32 for c in range(256))
 _FAR_APART = 200
 _AT_FIRST = 64 * _FAR_APART
 _MANY = 512
+_BLANKS = frozenset(b" \t\n\r")
 _RUN = b"a" * LONG_RUN
 _KEY = b"_" + b"a" * 20
 _LETTERS = b"a" * SHORTEST_LETTERS
 _STRETCH = 4096
+_LONG_TEXT = 8192
+_LONG_ANCHOR = 8
+_WORD_AND_SIGN = re.compile(rb"[A-Za-z0-9_-]*+.?", re.DOTALL)
 _ANYWHERE: Final = tuple(shape for shape in SHAPES if not shape.in_run)
 # As they begin in text whose other signs are all blanks.
 _IN_RUNS: Final = {shape.anchor.translate(_SPACED).lstrip(): shape for shape in SHAPES if shape.in_run}
@@ -90,18 +97,12 @@ class Runs:
 NO_RUNS: Final = Runs(text=b"")
 
 
-def runs_of(view: bytes, words: bytes) -> Runs:
+def runs_of(view: bytes) -> Runs:
     """Nothing if there is none; all of the text if it is short or has so many that leaving the rest out would save nothing."""
-    start = words.find(_RUN)
-    if start < 0:
-        return NO_RUNS
-    if len(view) < _WORTH_CONDENSING:
-        return Runs(text=view)
     pieces: list[bytes] = []
     begins, further = [0], [0]
     size = last = 0
-    while start >= 0:
-        end = words.find(b" ", start) + 1 or len(view)
+    for start, end in _long_runs(view):
         first = max(last, start - BEFORE_RUN)
         pieces.append(view[first:end])
         begins.append(size)
@@ -110,45 +111,93 @@ def runs_of(view: bytes, words: bytes) -> Runs:
         last = end
         if len(pieces) * _FAR_APART > min(len(view), end + _AT_FIRST):
             return Runs(text=view)
-        start = words.find(_RUN, end)
-    return Runs(text=b"".join(pieces), begins=tuple(begins), further=tuple(further))
+    return Runs(text=b"".join(pieces), begins=tuple(begins), further=tuple(further)) if pieces else NO_RUNS
 
 
-def word_like(view: bytes) -> bytes:
-    """A letter for every word character, a blank for all else."""
-    return view.translate(_WORDS)
+def _long_runs(view: bytes) -> Iterator[tuple[int, int]]:
+    """From where to where, with the sign after each."""
+    end = 0
+    for base in range(0, len(view), _BLOCK):
+        words = view[base : base + _BLOCK + LONG_RUN].translate(_WORDS)
+        start = words.find(_RUN, max(0, end - base))
+        while start >= 0:
+            stop = words.find(b" ", start)
+            end = base + stop + 1 if stop >= 0 else _word_end(view, base + start)
+            yield base + start, end
+            start = words.find(_RUN, end - base)
 
 
-def shaped(view: bytes, words: bytes, runs: Runs) -> Iterator[Span]:
+def _word_end(view: bytes, at: int) -> int:
+    match = _WORD_AND_SIGN.match(view, at)
+    return match.end() if match is not None else len(view)
+
+
+def shaped(view: bytes, runs: Runs) -> Iterator[Span]:
     """Where credentials are, in no order; some may overlap."""
     if runs is not NO_RUNS:
         yield from _in_runs(view, runs)
         yield from _prefixed(runs)
     for shape in _ANYWHERE:
-        if (first := _first(shape, view)) >= 0:
-            yield from _judged(shape, view, shape.pattern.finditer(view, first))
+        yield from _judged(shape, view, _within(shape, view, 0, len(view)))
     if b"@" in view:
         yield from _judged(URL_PASSWORD, view, _before_ats(view))
-    folded = view.translate(FOLD)
+    for base in range(0, len(view), _BLOCK):
+        yield from _named(view, base)
+
+
+def _named(view: bytes, base: int) -> Iterator[Span]:
+    """What has its name in the block that begins at `base`, and private keys that are mentioned there.
+
+    A block at a time, with a little before and after it: so much the processor keeps at hand."""
+    shift = max(0, base - BEFORE_NAME)
+    block = view[shift : base + _BLOCK + LONGEST_HEADER]
+    folded = block.translate(FOLD)
+    start = base - shift
+    end = min(start + _BLOCK, len(block))
+    for mention in _within(PRIVATE, folded, start, end):
+        yield from _private(view, shift + mention.start())
     for shape in HEADERS:
-        if (first := _first(shape, folded)) >= 0:
-            yield from _judged(shape, view, shape.pattern.finditer(folded, first))
-    for start, end in _live(folded, words):
+        yield from _judged(shape, block, _within(shape, folded, start, end), shift)
+    for first, last in _live(folded, start, end):
         for shape in ASSIGNED:
-            if (first := _first(shape, folded, start, end)) >= 0:
-                yield from _judged(shape, view, _holding(shape.pattern.finditer(folded, first, end)))
+            yield from _judged(shape, block, _holding(_within(shape, folded, first, last)), shift)
 
 
-def _first(shape: Shape, text: bytes, start: int = 0, end: int = maxsize) -> int:
-    """Where the first match begins; less than nought if there is none, as is mostly so."""
-    at = text.find(shape.anchor, start, end)
-    match = shape.pattern.search(text, at, end) if at >= 0 else None
-    return match.start() if match is not None else -1
+def _live(folded: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The stretches with digits or long names in them: no value without either is a secret."""
+    begin = stop = start
+    for first in range(start, end, _STRETCH):
+        last = min(first + _STRETCH, end)
+        reach = last + LONGEST_ASSIGNMENT
+        if folded.find(b"0", first, reach) < 0 and _LETTERS not in folded[first:reach].translate(_WORDS):
+            continue
+        if first > stop:
+            yield begin, stop
+            begin = first
+        stop = last
+    yield begin, stop
 
 
-def _holding(assignments: Iterable["re.Match[bytes]"]) -> Iterator["re.Match[bytes]"]:
+def _within(shape: Shape, text: bytes, start: int, end: int) -> Iterable["re.Match[bytes]"]:
+    """The matches that begin there; they may end further on. Mostly there is none."""
+    # In a long text the engine finds a short literal as fast by itself.
+    is_sought = end - start < _LONG_TEXT or len(shape.anchor) >= _LONG_ANCHOR
+    at = text.find(shape.anchor, start, end + len(shape.anchor) - 1) if is_sought else start
+    if at < 0 or (first := shape.pattern.search(text, at, end + shape.reach)) is None:
+        return ()
+    return takewhile(lambda match: match.start() < end, shape.pattern.finditer(text, first.start(), end + shape.reach))
+
+
+def _holding(assignments: Iterable["re.Match[bytes]"]) -> Iterable["re.Match[bytes]"]:
     """Without those whose name goes on as one that only tells about a secret."""
-    return (match for match in assignments if not ABOUT.match(match["rest"]))
+    return assignments and (match for match in assignments if not ABOUT.match(match["rest"]))
+
+
+def _private(view: bytes, mention: int) -> Iterator[Span]:
+    for shape in PRIVATE_KEYS:
+        start = view.rfind(shape.anchor, max(0, mention - BEFORE_NAME), mention + len(shape.anchor))
+        match = shape.pattern.match(view, start) if start >= 0 else None
+        yield from _judged(shape, view, (match,) if match is not None else ())
 
 
 def _before_ats(view: bytes) -> Iterator["re.Match[bytes]"]:
@@ -160,25 +209,11 @@ def _before_ats(view: bytes) -> Iterator["re.Match[bytes]"]:
         if count * _FAR_APART > at + _AT_FIRST:
             yield from pattern.finditer(view, max(0, at - LONGEST_URL))
             return
-        start = view.rfind(URL_PASSWORD.anchor, max(0, at - LONGEST_URL), at)
-        if start >= 0 and (match := pattern.match(view, start)) is not None:
-            yield match
+        if view[at - 1] not in _BLANKS:
+            start = view.rfind(URL_PASSWORD.anchor, max(0, at - LONGEST_URL), at)
+            if start >= 0 and (match := pattern.match(view, start)) is not None:
+                yield match
         at = view.find(b"@", at + 1)
-
-
-def _live(folded: bytes, words: bytes) -> Iterator[tuple[int, int]]:
-    """The stretches with digits or long names in them: no value without either is a secret."""
-    start = end = 0
-    for first in range(0, len(folded), _STRETCH):
-        last = first + _STRETCH + LONGEST_ASSIGNMENT
-        if folded.find(b"0", first, last) < 0 and words.find(_LETTERS, first, last) < 0:
-            continue
-        if first > end:
-            yield start, end
-            start = first
-        end = last
-    if end:
-        yield start, end
 
 
 def _in_runs(view: bytes, runs: Runs) -> Iterator[Span]:
@@ -197,8 +232,12 @@ def _in_runs(view: bytes, runs: Runs) -> Iterator[Span]:
             yield from _judged(shape, view, (match,))
 
 
-def _judged(shape: Shape, view: bytes, matches: Iterable["re.Match[bytes]"]) -> Iterator[Span]:
-    """Those of the matches that are secrets."""
+def _judged(shape: Shape, view: bytes, matches: Iterable["re.Match[bytes]"], shift: int = 0) -> Iterable[Span]:
+    """Those of the matches that are secrets; the view stands `shift` further on in the whole."""
+    return _accepted(shape, view, matches, shift) if matches else ()
+
+
+def _accepted(shape: Shape, view: bytes, matches: Iterable["re.Match[bytes]"], shift: int) -> Iterator[Span]:
     # The same text is often there many times.
     verdicts: dict[bytes, bool] = {}
     for match in matches:
@@ -208,7 +247,7 @@ def _judged(shape: Shape, view: bytes, matches: Iterable["re.Match[bytes]"]) -> 
         if is_secret is None:
             is_secret = verdicts[secret] = shape.accept is None or shape.accept(secret)
         if is_secret:
-            yield start, end, "anthropic" if secret.startswith(b"sk-ant-") else shape.kind
+            yield shift + start, shift + end, "anthropic" if secret.startswith(b"sk-ant-") else shape.kind
 
 
 def _prefixed(runs: Runs) -> Iterator[Span]:

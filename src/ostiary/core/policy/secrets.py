@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from ostiary.core.policy.invisible import visible
 from ostiary.core.policy.known_secrets import Form, Known, as_bytes, prepared
 from ostiary.core.policy.protected import protected_path
 from ostiary.core.policy.secret_commands import secret_command
-from ostiary.core.policy.secret_search import Runs, Span, runs_of, shaped, word_like
+from ostiary.core.policy.secret_search import Runs, Span, runs_of, shaped
 
 KNOWN: Final = "known"
 
@@ -47,9 +48,11 @@ class Guard:
     def spans(self, text: str) -> tuple[Span, ...]:
         """Where they are, in order, none touching another."""
         view = as_bytes(text)
-        words = word_like(view)
-        runs = runs_of(view, words)
-        found = [*shaped(view, words, runs), *self._held(text, view, runs)]
+        found = self._found(text, view)
+        seen = visible(text, view)
+        if seen is not None:
+            places = self._found(seen.text, as_bytes(seen.text))
+            found += ((seen.place(start), seen.place(end - 1) + 1, kind) for start, end, kind in places)
         return _apart(found) if found else ()
 
     def stream(self) -> "Stream":
@@ -74,6 +77,10 @@ class Guard:
             self._table = prepared(secrets)
         self._secrets = secrets
         return self._table
+
+    def _found(self, text: str, view: bytes) -> list[Span]:
+        runs = runs_of(view)
+        return [*shaped(view, runs), *self._held(text, view, runs)]
 
     def _held(self, text: str, view: bytes, runs: Runs) -> Iterator[Span]:
         for form in self._current().found(view, runs.text.lower()):

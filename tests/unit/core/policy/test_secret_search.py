@@ -20,6 +20,7 @@ from ostiary.core.policy.secret_shapes import (
     FOLD,
     HEADERS,
     PREFIXES,
+    PRIVATE_KEYS,
     SHAPES,
     URL_PASSWORD,
     is_no_example,
@@ -35,7 +36,7 @@ PAIRS = ("token=", "api_key: '", "Password => ", "secret[", ":>", "sk-", "xoxb-"
 
 def shaped(view: bytes) -> Iterator[Span]:
     named = {shape: view.translate(FOLD) for shape in (*HEADERS, *ASSIGNED)}
-    for shape in (*SHAPES, DISCORD, URL_PASSWORD, *named):
+    for shape in (*SHAPES, *PRIVATE_KEYS, DISCORD, URL_PASSWORD, *named):
         for match in re.finditer(shape.source.replace(FIRST_LOOK, b""), named.get(shape, view)):
             start, end = match.span(shape.group)
             is_about = shape in ASSIGNED and ABOUT.match(match["rest"]) is not None
