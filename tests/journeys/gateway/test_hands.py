@@ -74,3 +74,19 @@ def test_a_command_that_names_the_house_s_own_state_is_refused_unasked(gateway: 
     model.begin(calls("exec", command=f"cat {gateway.home.path}/bots/main/store.db"), "I may not.")
     assert gateway.say("Look there.", "nosy").text == "I may not."
     assert "Refused by guard" in outcomes(model)[-1]
+
+
+def test_a_name_that_differs_in_case_alone_costs_the_call_and_not_the_turn(gateway: Gateway, model: Model) -> None:
+    model.begin(calls("write", path="twin.md", content="x"), calls("write", path="Twin.md", content="y"), "There is one already.")
+    assert gateway.say("Write both.", "twins").text == "There is one already."
+    assert "many disks cannot hold both" in outcomes(model)[-1]
+
+
+def test_a_command_that_waits_for_input_ends_at_once(gateway: Gateway, model: Model) -> None:
+    model.begin(calls("exec", command="cat; echo over"), "It said nothing.")
+    thread, answers = begin(gateway, "Run it.", "silent")
+    until(lambda: gateway.status()["waiting"] == 1)
+    gateway.say("/confirm", "silent")
+    thread.join()
+    assert answers[0].text == "It said nothing."
+    assert outcomes(model)[-1].startswith("over\n[exit 0")

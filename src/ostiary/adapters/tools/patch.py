@@ -8,7 +8,7 @@ from ostiary.adapters.tools import fields
 from ostiary.adapters.tools.diffs import counts, unified
 from ostiary.adapters.tools.files import MAX_WRITTEN, WORKSPACE, Files, Target, clean_path, decode
 from ostiary.adapters.tools.hunks import FilePatch, Hunk, parse
-from ostiary.adapters.tools.places import BOM, Places, exactly, told_nearest
+from ostiary.adapters.tools.places import BOM, Places, exactly, plain, told_nearest
 from ostiary.adapters.tools.write import encode, put
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.content import Label
@@ -19,7 +19,7 @@ from ostiary.contracts.tool import Effect, ToolContext, ToolResult, ToolSpec
 
 _MAX_DETAILS = 24_000
 _LARGE = 200_000
-_LIKENESSES = (exactly, str.rstrip, str.strip)
+_LIKENESSES = (exactly, str.rstrip, str.strip, plain)
 
 SPEC = ToolSpec(
     schema=ToolSchema(
@@ -40,7 +40,7 @@ SPEC = ToolSpec(
 
 
 class ApplyPatch:
-    """Blanks at line ends and indentation may differ between patch and file; what is kept is kept as it is in the file."""
+    """Blanks, kinds of quotes and dashes may differ between patch and file; what is kept is kept as it is in the file."""
 
     spec = SPEC
 

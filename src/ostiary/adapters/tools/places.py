@@ -1,6 +1,7 @@
 """Where lines stand in a text, and what comes nearest to lines that do not. Linear in both, whatever they are. Pure."""
 
 import re
+import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,6 +16,14 @@ _TELLING = 3
 _LINE = 160
 _ALIKE = 0.5
 _BLANKS = re.compile(r"\s+")
+# What people's editors and models write for each other: quotes, dashes.
+_TYPED = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+    }
+)
 
 Same = Callable[[str], str]
 
@@ -54,15 +63,18 @@ class Places:
 
 def told_nearest(lines: Sequence[str], wanted: Sequence[str], path: str) -> str:
     """For whoever looked for `wanted` in vain: the place that resembles it most, and where the two part. Empty if none does."""
-    have = [_plain(line) for line in lines[:_COMPARED]]
-    asked = [_plain(line) for line in wanted]
+    have = [plain(line) for line in lines[:_COMPARED]]
+    asked = [plain(line) for line in wanted]
     place = _by_votes(have, asked)
     if place is None:
         return _alike(lines, have, asked, path)
     first = next((step for step, line in enumerate(asked) if have[place + step : place + step + 1] != [line]), None)
     if first is None:
         number = _first_difference(lines, wanted, place)
-        return f"It differs in blanks alone, from line {number + 1} of {path} on, which reads:\n{_shown(lines, number)}"
+        what = (
+            "blanks" if _without_blanks(lines[number]) == _without_blanks(wanted[number - place]) else "quotes, dashes or accents"
+        )
+        return f"It differs in {what} alone, from line {number + 1} of {path} on, which reads:\n{_shown(lines, number)}"
     if place + first >= len(lines):
         return f"The nearest is line {place + 1} of {path}, but the file ends after line {len(lines)}."
     return (
@@ -71,8 +83,16 @@ def told_nearest(lines: Sequence[str], wanted: Sequence[str], path: str) -> str:
     )
 
 
-def _plain(line: str) -> str:
-    return _BLANKS.sub(" ", line.removeprefix(BOM).strip())
+def plain(line: str) -> str:
+    """The line as it would be typed in a hurry: blanks, kinds of quotes and dashes, and Unicode forms do not count."""
+    line = line.removeprefix(BOM)
+    if not line.isascii():
+        line = unicodedata.normalize("NFKC", line.translate(_TYPED))
+    return _BLANKS.sub(" ", line.strip())
+
+
+def _without_blanks(line: str) -> str:
+    return _BLANKS.sub("", line)
 
 
 def _by_votes(have: list[str], asked: list[str]) -> int | None:

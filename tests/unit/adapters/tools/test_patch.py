@@ -265,3 +265,9 @@ async def test_no_difference_is_worked_out_that_nobody_will_see() -> None:
     changes = (await apply(documents, envelope(*(f"*** Delete File: f{number}" for number in range(8))))).details["changes"]
     assert isinstance(changes, list)
     assert [bool(change["diff"]) for change in changes] == [True] * 6 + [False] * 2
+
+
+async def test_kinds_of_quotes_and_dashes_of_the_file_are_kept() -> None:
+    documents = MemoryDocuments().put("_workspace", "w", "\u201cone\u201d \u2013 cafe\u0301\ntwo\n")
+    changed = await after(documents, envelope("*** Update File: w", ' "one" - caf\u00e9', "-two", "+2"))
+    assert changed.text("w") == "\u201cone\u201d \u2013 cafe\u0301\n2\n"

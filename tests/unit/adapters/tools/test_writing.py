@@ -245,3 +245,8 @@ async def test_an_edit_that_would_fill_the_memory_is_refused_before_it_is_made()
 async def test_what_is_no_text_is_told_what_to_use_instead(content: bytes, said: str) -> None:
     with pytest.raises(ToolError, match=said):
         await edit(holding(content), "x", "y")
+
+
+async def test_an_edit_that_differs_in_kinds_of_quotes_is_shown_them() -> None:
+    with pytest.raises(ToolError, match=r"in quotes, dashes or accents alone, from line 1 of a\.md on, which reads:\n“one”"):
+        await edit(holding("“one”\n"), '"one"', "x")
