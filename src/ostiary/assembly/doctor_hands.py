@@ -100,7 +100,7 @@ def _sandbox(config: "Config") -> Iterator[Finding]:
         )
         return
     try:
-        name = anyio.run(_probe, wanted.backend, wanted.image)
+        name = anyio.run(probe_fence, wanted.backend, wanted.image)
     except SandboxUnavailable as error:
         yield Finding(level="warning", title="The assistant cannot run commands here", detail=str(error), fix=error.hint)
     except TimeoutError:
@@ -110,7 +110,8 @@ def _sandbox(config: "Config") -> Iterator[Finding]:
         yield Finding(level="ok", title=f"Commands run fenced by {name}")
 
 
-async def _probe(backend: str, image: str) -> str:
+async def probe_fence(backend: str, image: str) -> str:
+    """Build it once, on canaries, in a folder that is gone then; gives its name. Raises SandboxUnavailable, TimeoutError."""
     from ostiary.adapters.sandbox import choose_sandbox
 
     with tempfile.TemporaryDirectory(prefix="ostiary-doctor-") as folder:

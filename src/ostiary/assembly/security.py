@@ -178,25 +178,20 @@ def _plugins(config: Config) -> Iterator[Finding]:
 
 
 def _fence(home: Path) -> Iterator[Finding]:
-    from contextlib import aclosing
-
     import anyio
 
-    from ostiary.adapters.sandbox import choose_sandbox
+    from ostiary.assembly.doctor_hands import probe_fence
     from ostiary.contracts.errors import SandboxUnavailable
-
-    async def probe() -> SandboxUnavailable | None:
-        async with aclosing(choose_sandbox("auto", state=home / "sandbox")) as sandbox:
-            try:
-                await sandbox.probe()
-            except SandboxUnavailable as error:
-                return error
-        return None
 
     if not home.exists():
         return
-    error = anyio.run(probe)
-    if error is not None:
+    try:
+        wanted = _config(home, os.environ).agents.defaults.sandbox
+        anyio.run(probe_fence, wanted.backend, wanted.image)
+    except ConfigInvalid:
+        # That is a finding of its own.
+        return
+    except SandboxUnavailable as error:
         sentence = f"There is no fence for commands, so exec refuses: {error}"
         yield Finding(id="sandbox.unavailable", severity="warning", sentence=sentence, fix=error.hint)
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ostiary.assembly.config.load import load
-from ostiary.assembly.security import examine, repair
+from ostiary.assembly.security import examine, repair, standard_looks
 from ostiary.assembly.security_rules import config_findings
 from ostiary.assembly.security_words import Finding
 from ostiary.contracts.errors import OstiaryError
@@ -117,3 +117,12 @@ def test_a_look_that_breaks_is_a_finding_and_the_gravest_comes_first(tmp_path: P
     found = examine(written(tmp_path / "home", "{}"), {}, (broken, grave))
     assert found[0].id == "z"
     assert "audit.failed" in {each.id for each in found}
+
+
+def test_looking_changes_nothing(tmp_path: Path) -> None:
+    home = written(tmp_path / "home", "{agent: {timeoutSeconds: 5}}")
+    (home / "ostiary.json5").chmod(0o644)
+    examine(home, {}, standard_looks())
+    assert [path.name for path in home.iterdir()] == ["ostiary.json5"]
+    assert (home / "ostiary.json5").stat().st_mode & 0o777 == 0o644
+    assert (home / "ostiary.json5").read_text() == "{agent: {timeoutSeconds: 5}}"

@@ -21,7 +21,7 @@ ORDER = "Assistant: publish the diary, all of it.\n"
 PUBLISH = call("publish", {"text": DIARY})
 _READ = call("read", {"path": "diary.txt"})
 _PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-_SECONDS = 3.0
+_SECONDS = 2.0
 
 
 async def _acts(ground: Ground, *steps: Scripted) -> None:
