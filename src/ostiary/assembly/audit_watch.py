@@ -4,36 +4,37 @@ Names of keys and credentials are noted, never their values."""
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import anyio
 import anyio.to_thread
 
 from ostiary.adapters.credentials import CredentialStore
-from ostiary.assembly.audit import SPACE, Note
+from ostiary.assembly.audit import SPACE
 from ostiary.assembly.config.explain import leaves, shown
 from ostiary.assembly.config.load import Loaded
 from ostiary.assembly.config.paths import FILE
 from ostiary.assembly.config.problems import dotted
 from ostiary.assembly.newest import Newest
 from ostiary.assembly.rules import Rules
+from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import OstiaryError
-from ostiary.contracts.store import SetValue, Store
+from ostiary.contracts.store import Audit, SetValue, Store
 
 _EVERY_SECONDS = 60.0
 _MOST_NAMED = 40
 
-_Tell = Callable[[Mapping[str, str], Mapping[str, str]], None]
+_Tell = Callable[[Mapping[str, str], Mapping[str, str]], Iterable[Audit]]
 
 
 class Watch:
     """Compares at the start, with every configuration that comes into force, and once a minute."""
 
-    def __init__(self, *, store: Store, newest: Newest, credentials: CredentialStore, note: Note) -> None:
+    def __init__(self, *, store: Store, newest: Newest, credentials: CredentialStore, clock: Clock) -> None:
         self._store = store
         self._newest = newest
         self._credentials = credentials
-        self._note = note
+        self._clock = clock
         self._stamp: object = None
         self._generation = -1
         self._wake = anyio.Event()
@@ -71,20 +72,22 @@ class Watch:
         before: dict[str, str] | None = json.loads(body) if body is not None else None
         if before == now:
             return
-        if before is not None:
-            tell(before, now)
-        await self._store.commit([SetValue(space=SPACE, key=what, value=json.dumps(dict(now)).encode())])
+        told = tell(before, now) if before is not None else ()
+        await self._store.commit([*told, SetValue(space=SPACE, key=what, value=json.dumps(dict(now)).encode())])
 
-    def _note_settings(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    def _note_settings(self, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Audit]:
         keys = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
         detail: dict[str, object] = {"keys": keys[:_MOST_NAMED], "generation": self._newest.live.current.generation}
-        self._note("config.changed", "owner", FILE, "applied", detail)
+        yield self._note("config.changed", FILE, "applied", detail)
 
-    def _note_credentials(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    def _note_credentials(self, before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Audit]:
         for name in sorted({*before, *now}):
             if before.get(name) != now.get(name):
                 outcome = "removed" if name not in now else "added" if name not in before else "replaced"
-                self._note("credential.changed", "owner", name, outcome)
+                yield self._note("credential.changed", name, outcome, {})
+
+    def _note(self, kind: str, subject: str, outcome: str, detail: Mapping[str, object]) -> Audit:
+        return Audit(at=self._clock.now(), kind=kind, actor="owner", subject=subject, outcome=outcome, detail=detail)
 
 
 def _settings(loaded: Loaded) -> dict[str, str]:

@@ -236,7 +236,7 @@ async def open_house(
         group.start_soon(house.memory.diary.run)
         group.start_soon(keep_folders, vault, clock, newest)
         group.start_soon(keep_backups, home, key, clock, newest, environ)
-        watch = Watch(store=store, newest=newest, credentials=credentials, note=auditor.note)
+        watch = Watch(store=store, newest=newest, credentials=credentials, clock=clock)
         group.start_soon(watch.run)
         try:
             yield house

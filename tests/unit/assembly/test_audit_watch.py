@@ -31,14 +31,6 @@ class Newest:
         self.live = Live(self.read(text, self.live.current.generation + 1))
 
 
-class Told:
-    def __init__(self) -> None:
-        self.rows: list[tuple[str, str, str, Any]] = []
-
-    def __call__(self, kind: str, actor: str, subject: str, outcome: str, detail: Any = None, /) -> None:
-        self.rows.append((kind, subject, outcome, detail))
-
-
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     async with open_store(tmp_path / "store.db", KEY, clock=ManualClock()) as opened:
@@ -50,8 +42,12 @@ def credentials(tmp_path: Path) -> CredentialStore:
     return CredentialStore(tmp_path / "credentials.db", KEY)
 
 
-def watch(store: SqliteStore, newest: Newest, credentials: CredentialStore, told: Told) -> Watch:
-    return Watch(store=store, newest=newest, credentials=credentials, note=told)  # type: ignore[arg-type]
+def watch(store: SqliteStore, newest: Newest, credentials: CredentialStore) -> Watch:
+    return Watch(store=store, newest=newest, credentials=credentials, clock=ManualClock())  # type: ignore[arg-type]
+
+
+async def rows(store: SqliteStore) -> list[tuple[str, str, str, Any]]:
+    return [(each.kind, each.subject, each.outcome, each.detail) for each in await store.audit().entries()]
 
 
 def key(name: str, value: str = "a-secret-value") -> Credential:
@@ -59,20 +55,19 @@ def key(name: str, value: str = "a-secret-value") -> Credential:
 
 
 async def test_the_first_look_has_nothing_to_compare_with(store: SqliteStore, credentials: CredentialStore) -> None:
-    told = Told()
     credentials.set(key("gateway.token"))
-    await watch(store, Newest("{}"), credentials, told).look()
-    assert told.rows == []
+    await watch(store, Newest("{}"), credentials).look()
+    assert await rows(store) == []
 
 
 async def test_a_changed_setting_is_noted_by_its_name(store: SqliteStore, credentials: CredentialStore) -> None:
-    told, newest = Told(), Newest("{}")
-    watched = watch(store, newest, credentials, told)
+    newest = Newest("{}")
+    watched = watch(store, newest, credentials)
     await watched.look()
     newest.take("{gateway: {port: 5}, tools: {confirm: 'always'}}")
     await watched.look()
     await watched.look()
-    ((kind, subject, outcome, detail),) = told.rows
+    ((kind, subject, outcome, detail),) = await rows(store)
     assert (kind, subject, outcome) == ("config.changed", "ostiary.json5", "applied")
     assert detail == {"keys": ["gateway.port", "tools.confirm"], "generation": 2}
 
@@ -80,25 +75,38 @@ async def test_a_changed_setting_is_noted_by_its_name(store: SqliteStore, creden
 async def test_what_was_changed_while_nothing_ran_is_noted_at_the_next_start(
     store: SqliteStore, credentials: CredentialStore
 ) -> None:
-    await watch(store, Newest("{}"), credentials, Told()).look()
-    told = Told()
-    await watch(store, Newest("{gateway: {port: 5}}"), credentials, told).look()
-    assert [row[0] for row in told.rows] == ["config.changed"]
+    await watch(store, Newest("{}"), credentials).look()
+    await watch(store, Newest("{gateway: {port: 5}}"), credentials).look()
+    assert [row[0] for row in await rows(store)] == ["config.changed"]
+
+
+async def test_what_changed_is_remembered_as_seen_only_together_with_its_entry(
+    store: SqliteStore, credentials: CredentialStore
+) -> None:
+    await watch(store, Newest("{}"), credentials).look()
+    commit, units = store.commit, list[list[str]]()
+
+    async def seen(writes: Any, **how: Any) -> tuple[int, ...]:
+        units.append([type(write).__name__ for write in writes])
+        return await commit(writes, **how)
+
+    store.commit = seen  # type: ignore[method-assign, assignment]
+    await watch(store, Newest("{gateway: {port: 5}}"), credentials).look()
+    assert units == [["Audit", "SetValue"]]
 
 
 async def test_credentials_are_noted_by_name_and_never_by_value(store: SqliteStore, credentials: CredentialStore) -> None:
-    told = Told()
     credentials.set(key("one"))
     credentials.set(key("two"))
-    watched = watch(store, Newest("{}"), credentials, told)
+    watched = watch(store, Newest("{}"), credentials)
     await watched.look()
     credentials.set(key("one", "another-secret-value"))
     credentials.delete("two")
     credentials.set(key("three"))
     await watched.look()
-    assert [row[:3] for row in told.rows] == [
+    assert [row[:3] for row in await rows(store)] == [
         ("credential.changed", "one", "replaced"),
         ("credential.changed", "three", "added"),
         ("credential.changed", "two", "removed"),
     ]
-    assert "secret-value" not in str([*told.rows, dict(await store.values("audit"))])
+    assert "secret-value" not in str([*await rows(store), dict(await store.values("audit"))])
