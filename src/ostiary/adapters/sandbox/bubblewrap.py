@@ -162,9 +162,10 @@ def _check(command: Command, profile: SandboxProfile) -> None:
     words = (*command.argv, profile.workdir)
     if not command.argv or not command.argv[0]:
         raise ToolError("There is no command.")
-    if any("\0" in word for word in words):
-        raise ToolError("A command cannot hold a NUL character.")
-    if any(len(word.encode(errors="surrogateescape")) > _MOST_BYTES for word in words):
-        raise ToolError("The command is too long; put it into a file and run that.")
+    for word in words:
+        if "\0" in word:
+            raise ToolError("A command cannot hold a NUL character.")
+        if len(word.encode(errors="surrogateescape")) > _MOST_BYTES:
+            raise ToolError("The command is too long; put it into a file and run that.")
     if not profile.workdir.startswith("/"):
         raise ToolError("The working directory must be an absolute path inside the sandbox.")

@@ -6,6 +6,7 @@ import termios
 from collections.abc import Callable
 from contextlib import ExitStack
 from fcntl import ioctl
+from functools import cache
 
 from ostiary.contracts.sandbox import Command
 
@@ -14,7 +15,7 @@ _ROWS, _COLUMNS = 24, 80
 
 
 class Ends:
-    """`near_in` and `near_out` are the command's and are closed by whoever opened them, once it has started."""
+    """`near_in` and `near_out` are the command's and are let go by whoever opened them, once it has started."""
 
     def __init__(
         self, *, near_in: int = -1, near_out: int = -1, reader: int, writer: int | None, is_terminal: bool = False
@@ -55,13 +56,19 @@ def open_ends(command: Command, held: ExitStack, *, interactive: bool, terminal:
         return Ends(near_in=near, near_out=near, reader=far, writer=far, is_terminal=True)
     reader, near_out = os.pipe()
     held.callback(os.close, near_out)
-    writer = None
+    writer: int | None = None
     if interactive or command.stdin:
         near_in, writer = os.pipe()
+        held.callback(os.close, near_in)
     else:
-        near_in = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    held.callback(os.close, near_in)
+        near_in = nothing()
     return Ends(near_in=near_in, near_out=near_out, reader=reader, writer=writer)
+
+
+@cache
+def nothing() -> int:
+    """A descriptor that never gives anything, for all who need one."""
+    return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def text_of(reader: int) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
@@ -89,15 +90,24 @@ class Launched:
     async def meet(self) -> bool:
         """Learn who the first process is. False if there is none: bubblewrap's own words are in its output."""
         with anyio.move_on_after(_SECONDS):
-            first = await self._line()
-            if first:
-                self.inner = int(json.loads(first)["child-pid"])
-                try:
-                    self._inner_fd = os.pidfd_open(self.inner)
-                except ProcessLookupError:
-                    return False
-                return True
-        return False
+            while not self._listen():
+                await anyio.wait_readable(self._status)
+        return self._inner_fd >= 0
+
+    def _listen(self) -> bool:
+        """Whether its first line has come, or none will."""
+        try:
+            data = os.read(self._status, 4096)
+        except BlockingIOError:
+            return False
+        self._told += data
+        if b"\n" not in self._told:
+            return not data
+        line, _, self._told = self._told.partition(b"\n")
+        self.inner = int(json.loads(line)["child-pid"])
+        with suppress(ProcessLookupError):
+            self._inner_fd = os.pidfd_open(self.inner)
+        return True
 
     @property
     def is_alive(self) -> bool:
@@ -112,12 +122,21 @@ class Launched:
             ended(self._last())
 
         def outer_ended() -> None:
-            loop.remove_reader(self._outer_fd)
-            self._outer.wait()
             self.kill()
             loop.add_reader(self._inner_fd, inner_ended)
 
-        loop.add_reader(self._outer_fd, outer_ended)
+        self.when_ended(outer_ended)
+
+    def when_ended(self, then: Callable[[], None]) -> None:
+        """When bubblewrap itself has ended."""
+        loop = asyncio.get_running_loop()
+
+        def ended() -> None:
+            loop.remove_reader(self._outer_fd)
+            self._outer.wait()
+            then()
+
+        loop.add_reader(self._outer_fd, ended)
 
     def _last(self) -> int | None:
         """What bubblewrap said when it ended."""
@@ -134,23 +153,15 @@ class Launched:
         else:
             self._outer.kill()
 
-    async def _line(self) -> bytes:
-        """The next line of bubblewrap's report, empty when it has ended."""
-        while b"\n" not in self._told:
-            try:
-                data = os.read(self._status, 4096)
-            except BlockingIOError:
-                await anyio.wait_readable(self._status)
-                continue
-            if not data:
-                return b""
-            self._told += data
-        line, _, self._told = self._told.partition(b"\n")
-        return line
-
     def close(self) -> None:
         """The end of an object whose process is gone or must go now."""
         if self._outer.poll() is None:
+            # Without its parent the first process might go on: it must be known to be killed.
+            if not self.inner:
+                told = select.poll()
+                told.register(self._status, select.POLLIN)
+                while told.poll(_CLOSING_SECONDS * 1000) and not self._listen():
+                    continue
             self.kill()
             # It ends by itself when its first process has, which it alone can reap.
             try:
@@ -179,8 +190,8 @@ def launch(
         status, status_far = os.pipe()
         held.callback(os.close, status_far)
         # By descriptor: an argument list is for every user of the machine to read.
-        words = [*options, "--json-status-fd", str(status_far)]
-        arguments = data_file(b"".join(word.encode() + b"\0" for word in words), held)
+        words = "\0".join((*options, "--json-status-fd", str(status_far), ""))
+        arguments = data_file(words.encode(), held)
         try:
             outer = subprocess.Popen(
                 [*bubblewrap, "--args", str(arguments), "--", *argv],
@@ -190,6 +201,7 @@ def launch(
                 stderr=stdout,
                 env=CLEAN,
                 cwd="/",
+                umask=0o022,
                 start_new_session=True,
             )
         except OSError as error:

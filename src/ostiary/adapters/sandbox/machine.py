@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from ostiary.adapters.sandbox import view
@@ -17,7 +18,7 @@ from ostiary.adapters.sandbox.seccomp import filter_for
 from ostiary.adapters.sandbox.view import Source
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
 from ostiary.contracts.records import dataclass
-from ostiary.contracts.sandbox import SandboxProfile
+from ostiary.contracts.sandbox import Mount, SandboxProfile
 
 # Exist everywhere and are nobody's; what is put over one of them is seen by one bubblewrap alone.
 _MEETING_PLACES = ("/mnt", "/media", "/srv")
@@ -123,20 +124,28 @@ def line(machine: Machine, sources: Sequence[Source], profile: SandboxProfile, h
     """What all commands with this view have in common. With `is_shared` what belongs to each run alone is left to the run.
 
     Raises ToolError, SandboxUnavailable."""
-    etc = machine.etc.directory(home)
+    proxy = profile.proxy_socket if profile.network == "proxy" else ""
+    if proxy:
+        check_socket(proxy)
+    own = view.shared_places() if is_shared else view.own_places(profile.limits.temporary_bytes)
+    return _line(machine, machine.etc.directory(home), tuple(source.mount for source in sources), proxy, tuple(own))
+
+
+@lru_cache(maxsize=64)
+def _line(machine: Machine, etc: str, mounts: tuple[Mount, ...], proxy: str, own: tuple[str, ...]) -> Line:
+    """Kept, for most commands have the view of the one before. Should a path lead elsewhere by then, it is not found at worst."""
     folders = {f"etc/{name}": f"/etc/{name}" for name in machine.etc.folders}
-    wanted = {"etc": etc, **folders, **{str(number): source.mount.source for number, source in enumerate(sources)}}
-    if profile.network == "proxy":
-        check_socket(profile.proxy_socket)
-        wanted["proxy"] = profile.proxy_socket
+    wanted = {"etc": etc, **folders, **{str(number): mount.source for number, mount in enumerate(mounts)}}
+    if proxy:
+        wanted["proxy"] = proxy
     starter, reached = _reach(machine, wanted)
     words = [*view.fences(), *machine.system, "--ro-bind", reached[etc], "/etc"]
     if machine.user is None:
         words += [word for folder in folders.values() for word in ("--ro-bind", folder, folder)]
-    words += ["--proc", "/proc", *(view.shared_places() if is_shared else view.own_places(profile.limits.temporary_bytes))]
-    words += view.mounts(sources, reached)
-    if profile.network == "proxy":
-        words += ["--ro-bind", reached[profile.proxy_socket], view.PROXY_SOCKET]
+    devices = ("--dev-bind", reached["/dev"], "/dev") if "/dev" in reached else ("--dev", "/dev")
+    words += ["--proc", "/proc", *devices, *own, *view.mounts(mounts, reached)]
+    if proxy:
+        words += ["--ro-bind", reached[proxy], view.PROXY_SOCKET]
     words += ["--remount-ro", "/"]
     return Line(starter=starter, options=tuple(words))
 
@@ -153,6 +162,7 @@ def _reach(machine: Machine, wanted: Mapping[str, str]) -> tuple[tuple[str, ...]
     reached = {path: f"{place}/{name}" for name, path in wanted.items()}
     meeting = [word for both in wanted.items() for word in both]
     if machine.fence is not None:
+        reached["/dev"] = f"{place}/dev"
         return (str(machine.fence.path), "enter", str(machine.user), place, *meeting, "--", machine.bubblewrap), reached
     unshare, setpriv = shutil.which("unshare"), shutil.which("setpriv")
     if unshare is None or setpriv is None:

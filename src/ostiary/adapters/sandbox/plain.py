@@ -72,7 +72,8 @@ class PlainTree:
         return bool(found)
 
     def close(self) -> None:
-        self.kill()
+        if self._child.returncode is None:
+            self.kill()
         self.ends.close()
 
 

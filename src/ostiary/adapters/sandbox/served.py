@@ -13,11 +13,14 @@ import socket
 import struct
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from errno import EAGAIN, ETOOMANYREFS
 from functools import partial
+
+import anyio
 
 from ostiary.adapters.sandbox import machine as machines
 from ostiary.adapters.sandbox.cgroups import Group, Groups
-from ostiary.adapters.sandbox.ends import Ends, open_ends
+from ostiary.adapters.sandbox.ends import Ends, nothing, open_ends
 from ostiary.adapters.sandbox.instructions import failed
 from ostiary.adapters.sandbox.launch import Launched, address_bytes, cpu_seconds, data_file, launch
 from ostiary.adapters.sandbox.machine import Machine
@@ -32,6 +35,8 @@ _MAGIC = 0x4F535433
 _PTY = 1
 _SECONDS = 10.0
 _CLOSING_SECONDS = 2.0
+_AGAIN = 0.005
+_BUSY = (EAGAIN, ETOOMANYREFS)
 # As much as a run takes with the message itself; what is longer comes in a file.
 _MOST_SAID = 16384
 _MOST_WORDS = 4096
@@ -195,11 +200,12 @@ class Server:
                 fds.append(data_file(request, held))
                 request = b"\0"
             try:
-                socket.send_fds(self._control, [request], fds)
-            except OSError as error:
+                if not self._send(request, fds):
+                    await self._send_later(request, fds)
+            except BaseException:
                 status.close()
                 ends.close()
-                raise self._gone() from error
+                raise
             made = ServedTree(status, ends, pty=order.command.pty)
         try:
             if not await made.begun():
@@ -213,8 +219,27 @@ class Server:
             made.settle = partial(self._settle, order.profile.limits) if self._groups is not None else None
         return made
 
+    def _send(self, request: bytes, fds: list[int]) -> bool:
+        """False if it has as much to do as the kernel keeps for it."""
+        try:
+            socket.send_fds(self._control, [request], fds)
+        except OSError as error:
+            if error.errno in _BUSY:
+                return False
+            raise self._gone() from error
+        return True
+
+    async def _send_later(self, request: bytes, fds: list[int]) -> None:
+        with anyio.move_on_after(_SECONDS):
+            while True:
+                # Not every kind of fullness can be waited for otherwise.
+                await anyio.sleep(_AGAIN)
+                if self._send(request, fds):
+                    return
+        raise SandboxUnavailable("Too many commands wait for this fork server.")
+
     def _gone(self) -> Exception:
-        if self._has_begun:
+        if self._has_begun or self._is_closed:
             return ServerGone()
         return failed(os.pread(self._errors, 4096, 0).decode(errors="replace"))
 
@@ -239,6 +264,10 @@ class Server:
         if self._is_closed:
             self._group.remove()
         return True
+
+    def when_ended(self, then: Callable[[], None]) -> None:
+        """Called once, by the event loop. Closing it takes that back."""
+        self._launched.when_ended(then)
 
     def dismiss(self) -> None:
         """Without us it has nothing to wait for and ends."""
@@ -270,14 +299,12 @@ def start_server(
         held.callback(far.close)
         control.setblocking(False)
         errors = os.memfd_create("errors", os.MFD_CLOEXEC)
-        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        held.callback(os.close, null)
         words = [*line.options, "--as-pid-1", *(_CAPABILITIES if idle_seconds else ())]
         fds = (program, far.fileno(), rules)
         argv = [f"/proc/self/fd/{program}", *map(str, fds), str(int(idle_seconds * 1000)), str(profile.limits.temporary_bytes)]
         argv += [PROXY_SOCKET] if profile.network == "proxy" else []
         try:
-            launched = launch(line.starter, words, argv, fds=fds, stdin=null, stdout=errors)
+            launched = launch(line.starter, words, argv, fds=fds, stdin=nothing(), stdout=errors)
         except BaseException:
             control.close()
             os.close(errors)
@@ -290,7 +317,8 @@ def _take(source: socket.socket) -> Message:
     try:
         data, extra, _, _ = source.recvmsg(256, 256, socket.MSG_CMSG_CLOEXEC)
     except ConnectionError:
-        return b"", 0, []
+        # It ended without hearing our last word. That is told once, and before what it had said itself.
+        data, extra, _, _ = source.recvmsg(256, 256, socket.MSG_CMSG_CLOEXEC)
     sender = 0
     fds: list[int] = []
     for level, kind, content in extra:
@@ -320,4 +348,4 @@ def _request(order: Order) -> bytes:
         cpu_seconds(limits),
     )
     texts = (profile.workdir, *command.argv, *(f"{name}={value}" for name, value in environment.items()))
-    return head + b"".join(text.encode(errors="surrogateescape") + b"\0" for text in texts)
+    return head + "\0".join((*texts, "")).encode(errors="surrogateescape")

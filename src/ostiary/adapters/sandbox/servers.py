@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import anyio
@@ -12,7 +13,6 @@ from ostiary.adapters.sandbox.view import Source
 from ostiary.contracts.sandbox import SandboxProfile
 
 Key = tuple[Any, ...]
-_MOST_ENDING = 8
 
 
 class Servers:
@@ -22,7 +22,7 @@ class Servers:
         self._most = most
         self._idle_seconds = idle_seconds
         self._kept: dict[Key, Server] = {}
-        self._ending: list[Server] = []
+        self._living: set[Server] = set()
         self._starting = anyio.Lock()
 
     async def take(
@@ -32,7 +32,6 @@ class Servers:
 
         Raises SandboxUnavailable, ToolError."""
         key = _key(sources, profile, home)
-        self._drop_ended()
         if not fresh and key in self._kept:
             return self._used(key)
         async with self._starting:
@@ -42,6 +41,8 @@ class Servers:
             self._make_room(key)
             is_kept = not fresh and len(self._kept) < self._most
             started = start_server(machine, sources, profile, home, idle_seconds=self._idle_seconds if is_kept else 0.0)
+            self._living.add(started)
+            started.when_ended(partial(self._ended, started))
             if is_kept:
                 self._kept[key] = started
             started.busy += 1
@@ -55,28 +56,32 @@ class Servers:
 
     def give_back(self, server: Server) -> None:
         server.busy -= 1
-        if not server.busy and server not in self._kept.values():
+        if server.busy or server in self._kept.values():
+            return
+        if server.is_alive:
             # It holds nothing but itself and ends when it hears this; nobody need wait for that.
             server.dismiss()
-            self._ending.append(server)
+        else:
+            self.drop(server)
 
     def drop(self, server: Server) -> None:
-        """It does not answer as it should."""
-        self._kept = {key: kept for key, kept in self._kept.items() if kept is not server}
+        """It has ended, or does not answer as it should."""
+        self._forget(server)
+        self._living.discard(server)
         server.close()
 
-    def close(self) -> None:
-        for server in (*self._kept.values(), *self._ending):
-            server.close()
-        self._kept.clear()
-        self._ending.clear()
+    def _forget(self, server: Server) -> None:
+        self._kept = {key: kept for key, kept in self._kept.items() if kept is not server}
 
-    def _drop_ended(self) -> None:
-        for server in [kept for kept in self._kept.values() if not kept.is_alive]:
+    def _ended(self, server: Server) -> None:
+        self._forget(server)
+        # Whoever still uses it wants to know what it said.
+        if not server.busy:
             self.drop(server)
-        for server in [each for each in self._ending if not each.is_alive or len(self._ending) > _MOST_ENDING]:
-            self._ending.remove(server)
-            server.close()
+
+    def close(self) -> None:
+        for server in tuple(self._living):
+            self.drop(server)
 
     def _make_room(self, key: Key) -> None:
         """A directory that was made anew has another identity: the server that still holds the old one is of no use."""

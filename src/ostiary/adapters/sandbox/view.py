@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import lru_cache
 from pathlib import Path
 
 from ostiary.contracts.errors import ToolError
@@ -35,9 +36,7 @@ def open_sources(profile: SandboxProfile, held: ExitStack) -> tuple[Source, ...]
 
 
 def _open(mount: Mount, held: ExitStack) -> Source:
-    check_target(mount.target)
-    if not os.path.isabs(mount.source) or os.path.normpath(mount.source) == "/":
-        raise ToolError(f"{mount.source!r} cannot be mounted.")
+    _check(mount)
     try:
         fd = os.open(mount.source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
@@ -47,6 +46,13 @@ def _open(mount: Mount, held: ExitStack) -> Source:
     if not stat.S_ISDIR(found.st_mode):
         raise ToolError(f"{mount.target} cannot be mounted: its source is no directory.")
     return Source(mount=mount, fd=fd, identity=(found.st_dev, found.st_ino))
+
+
+@lru_cache(maxsize=64)
+def _check(mount: Mount) -> None:
+    check_target(mount.target)
+    if not os.path.isabs(mount.source) or os.path.normpath(mount.source) == "/":
+        raise ToolError(f"{mount.source!r} cannot be mounted.")
 
 
 def check_target(target: str) -> None:
@@ -70,22 +76,21 @@ def system(root: Path = Path("/")) -> Iterator[str]:
 
 
 def own_places(temporary_bytes: int) -> Iterator[str]:
-    """Devices that every program expects, bounded room for temporary files, and the kernel's settings to look at; else nothing
-    can be written."""
+    """After /dev: bounded room for temporary files, and the kernel's settings to look at; else nothing can be written."""
     size = ("--size", str(temporary_bytes), "--perms", "1777", "--tmpfs")
-    yield from ("--dev", "/dev", *size, "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
+    yield from (*size, "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
     yield from (*size, "/tmp", *_VAR, "--ro-bind", "/proc/sys", "/proc/sys")  # noqa: S108
 
 
 def shared_places() -> Iterator[str]:
     """The same for a fork server: its runs put their own over these, and it has no use for any."""
-    yield from ("--dev", "/dev", "--remount-ro", "/dev", "--dir", "/tmp", *_VAR)  # noqa: S108
+    yield from ("--remount-ro", "/dev", "--dir", "/tmp", *_VAR)  # noqa: S108
 
 
-def mounts(sources: Sequence[Source], reached: Mapping[str, str]) -> Iterator[str]:
+def mounts(mounts: Sequence[Mount], reached: Mapping[str, str]) -> Iterator[str]:
     """Outer ones first. `reached` says under which name bubblewrap finds each source."""
-    for source in sorted(sources, key=lambda each: each.mount.target):
-        yield from ("--bind" if source.mount.writable else "--ro-bind", reached[source.mount.source], source.mount.target)
+    for mount in sorted(mounts, key=lambda each: each.target):
+        yield from ("--bind" if mount.writable else "--ro-bind", reached[mount.source], mount.target)
 
 
 def fences() -> Iterator[str]:

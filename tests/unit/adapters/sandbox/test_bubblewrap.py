@@ -176,6 +176,29 @@ async def test_a_server_that_was_killed_is_replaced(tmp_path: Path) -> None:
         assert (await sandbox.run(TRUE, profile(tmp_path / "a"))).code == 0
 
 
+async def test_more_commands_than_a_server_has_room_for_wait_and_none_is_lost(tmp_path: Path) -> None:
+    said = []
+
+    async def run(sandbox: Bubblewrap, number: int) -> None:
+        command = Command(argv=("/bin/echo", str(number), "x" * 12_000))
+        said.append((await sandbox.run(command, profile(tmp_path / "a"))).output.split()[0])
+
+    async with aclosing(Bubblewrap(state=tmp_path / "state")) as sandbox:
+        await sandbox.run(TRUE, profile(tmp_path / "a"))
+        (server,) = sandbox._servers._kept.values()
+        os.kill(server._launched.inner, signal.SIGSTOP)
+        async with anyio.create_task_group() as group:
+            for number in range(40):
+                group.start_soon(run, sandbox, number)
+            # Beyond those that were ready none is taken, and the queue of requests overflows.
+            with anyio.fail_after(10):
+                while len(said) < 1:  # noqa: ASYNC110 - nothing tells
+                    await anyio.sleep(0.01)
+            os.kill(server._launched.inner, signal.SIGCONT)
+        assert list(sandbox._servers._kept.values()) == [server]
+    assert sorted(said) == sorted(str(number).encode() for number in range(40))
+
+
 async def _ended(server: Server) -> None:
     with anyio.fail_after(10):
         while server.is_alive:  # noqa: ASYNC110 - nothing tells
@@ -194,6 +217,24 @@ async def test_a_directory_made_anew_is_seen_anew(tmp_path: Path) -> None:
         second = await sandbox.run(look, profile(tmp_path / "a"))
         assert len(sandbox._servers._kept) == 1
     assert (first.output, second.output) == (b"old\n", b"new\n")
+
+
+@pytest.fixture
+def closed_umask() -> Iterator[None]:
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("closed_umask")
+@pytest.mark.parametrize("native", [True, False])
+async def test_devices_are_there_whatever_our_own_umask_is(native: bool, tmp_path: Path) -> None:
+    use = Command(
+        argv=("/bin/sh", "-c", "echo x > /dev/null && head -c 2 /dev/urandom | wc -c; ls -d /dev/shm /dev/pts/ptmx; umask")
+    )
+    async with aclosing(Bubblewrap(state=tmp_path / "state", native=native)) as sandbox:
+        done = await sandbox.run(use, profile(tmp_path / "w"))
+    assert done.output.split() == [b"2", b"/dev/pts/ptmx", b"/dev/shm", b"0022"]
 
 
 async def test_closing_ends_everything(tmp_path: Path) -> None:

@@ -35,6 +35,26 @@ static void give_name(const char *place, const char *name, const char *path)
         stop(path);
 }
 
+/* The devices every program expects, below PLACE/dev. bubblewrap would make the same, and read the list of all mounts for each. */
+static void make_devices(const char *place)
+{
+    static const char names[][8] = { "null", "zero", "full", "random", "urandom", "tty" };
+    static const char links[][2][16] = { { "/proc/self/fd", "fd" }, { "/proc/self/fd/0", "stdin" }, { "/proc/self/fd/1", "stdout" },
+                                         { "/proc/self/fd/2", "stderr" }, { "pts/ptmx", "ptmx" } };
+    if (chdir(place) < 0 || mkdir("dev", 0755) < 0 || mkdir("dev/shm", 0755) < 0 || mkdir("dev/pts", 0755) < 0 || chdir("dev") < 0)
+        stop("devices");
+    for (size_t each = 0; each < sizeof names / sizeof *names; each++) {
+        char path[16];
+        snprintf(path, sizeof path, "/dev/%s", names[each]);
+        give_name(".", names[each], path);
+    }
+    for (size_t each = 0; each < sizeof links / sizeof *links; each++)
+        if (symlink(links[each][0], links[each][1]) < 0)
+            stop("devices");
+    if (mount("devpts", "pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620") < 0 || chdir("/") < 0)
+        stop("devices");
+}
+
 /* enter UID PLACE [NAME PATH]... -- PROGRAM WORD... */
 noreturn void enter(char **words)
 {
@@ -52,6 +72,7 @@ noreturn void enter(char **words)
         stop(place);
     /* bubblewrap reads the list of all mounts once for each that it makes, and half of them are below here. */
     (void)umount2("/sys", MNT_DETACH);
+    make_devices(place);
     for (; *words && strcmp(*words, "--") != 0 && words[1]; words += 2)
         give_name(place, words[0], words[1]);
     if (!*words || !words[1])

@@ -173,6 +173,9 @@ static int ready_spares(void)
 /* Until the host has gone, or nothing was asked for `idle` milliseconds. */
 static int serve(int control, int events, int idle)
 {
+    /* What is to be done here can wait: it must not take the processor from a run that has just told us of itself. */
+    struct sched_param none = { 0 };
+    (void)sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &none);
     prepare(control, events);
     for (int running = 0;;) {
         int spare = ready_spares();
