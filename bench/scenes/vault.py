@@ -256,13 +256,13 @@ async def _captured(store: "Store", workspace: "Workspace", lease: "WorkspaceLea
 def _recall(stage: Stage) -> Iterator[Row]:
     """The set that search is tuned on; the bar is for a public one that is measured from outside."""
     from evals.memory.questions import STYLES, sets
-    from evals.memory.recall import recall
+    from evals.memory.recall import Found, recall
     from evals.memory.run import OURS, measure
 
     stage.say("evidence recall")
     names = sets()[:2] if stage.quick else sets()
 
-    async def run() -> dict[str, list[tuple[str, tuple[bool, bool]]]]:
+    async def run() -> dict[str, list[tuple[str, Found]]]:
         answers = await measure(names, merged=False)
         return {way: [(question.style, flags) for question, flags in rows] for way, rows in answers.items()}
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 HERE = Path(__file__).parent
 NOTES = HERE / "notes"
+HELD_OUT = HERE / "held_out"
 Kind = Literal["single", "multi", "temporal", "open"]
 KINDS: tuple[Kind, ...] = ("single", "multi", "temporal", "open")
 Style = Literal["plain", "paraphrased"]
@@ -34,20 +35,20 @@ class Question:
 
 
 @cache
-def questions() -> tuple[Question, ...]:
-    """In the order of the file."""
-    rows = [json.loads(row) for row in (HERE / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+def questions(part: Path = HERE) -> tuple[Question, ...]:
+    """In the order of the file. Those of `HELD_OUT` are for looking, never for tuning."""
+    rows = [json.loads(row) for row in (part / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
     return tuple(
         Question(row["set"], row["question"], row["kind"], row["style"], tuple(Line(**at) for at in row["evidence"]))
         for row in rows
     )
 
 
-def notes(name: str) -> dict[str, str]:
+def notes(name: str, part: Path = HERE) -> dict[str, str]:
     """The text of each note of a set by its path."""
-    folder = NOTES / name
+    folder = part / "notes" / name
     return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.md"))}
 
 
-def sets() -> tuple[str, ...]:
-    return tuple(sorted(path.name for path in NOTES.iterdir() if path.is_dir()))
+def sets(part: Path = HERE) -> tuple[str, ...]:
+    return tuple(sorted(path.name for path in (part / "notes").iterdir() if path.is_dir()))

@@ -1,4 +1,4 @@
-"""`python -m evals.memory.run [--set NAME] [--merged] [--misses] [--json FILE]`: evidence recall of memory search.
+"""`python -m evals.memory.run [--set NAME | --held-out] [--merged] [--misses] [--json FILE]`: evidence recall of memory search.
 
 Each set is stored and indexed in a throwaway house, as notes of `_memory`, and asked through the public search."""
 
@@ -7,14 +7,14 @@ import json
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import anyio
 
 from evals.memory.baselines import baselines
-from evals.memory.questions import KINDS, STYLES, Line, Question, notes, questions, sets
-from evals.memory.recall import Hit, Recall, found, recall
+from evals.memory.questions import HELD_OUT, KINDS, STYLES, Line, Question, notes, questions, sets
+from evals.memory.recall import Found, Hit, Recall, found, recall
 from ostiary.adapters.search import Embedded, open_search
 from ostiary.adapters.store.sqlite import open_store
 from ostiary.assembly.machine import SystemClock
@@ -25,7 +25,8 @@ LIMIT = 6
 OURS = "ostiary"
 _COLLECTION = "_memory"
 _BATCH = 200
-Answers = dict[str, list[tuple[Question, tuple[bool, bool]]]]
+Answers = dict[str, list[tuple[Question, Found]]]
+Round = tuple[dict[str, str], list[Question]]
 
 
 @asynccontextmanager
@@ -74,10 +75,21 @@ async def evaluate(
 
 async def measure(names: Sequence[str], *, merged: bool, compare: bool = True, words_only: bool = False) -> Answers:
     """Over each set by itself, or over one index that holds them all."""
-    embedder = Embedded(clock=SystemClock())
     by_set = {name: [question for question in questions() if question.set == name] for name in names}
+    return await _measured(_rounds(by_set, merged=merged), compare=compare, words_only=words_only)
+
+
+async def measure_held_out(*, compare: bool = True, words_only: bool = False) -> Answers:
+    """Over one index of everything, the other sets as well: a house in which most of what is kept is beside the point."""
+    texts = {f"{name}/{path}": text for name in sets(HELD_OUT) for path, text in notes(name, HELD_OUT).items()}
+    texts |= {f"others/{name}/{path}": text for name in sets() for path, text in notes(name).items()}
+    return await _measured([(texts, [_moved(each) for each in questions(HELD_OUT)])], compare=compare, words_only=words_only)
+
+
+async def _measured(rounds: Sequence[Round], *, compare: bool, words_only: bool) -> Answers:
+    embedder = Embedded(clock=SystemClock())
     total: Answers = {}
-    for texts, asked in _rounds(by_set, merged=merged):
+    for texts, asked in rounds:
         query_embedder = None if words_only else embedder
         part = await evaluate(texts, asked, embedder, compare=compare, query_embedder=query_embedder)
         for way, rows in part.items():
@@ -85,7 +97,7 @@ async def measure(names: Sequence[str], *, merged: bool, compare: bool = True, w
     return total
 
 
-def _rounds(by_set: Mapping[str, list[Question]], *, merged: bool) -> list[tuple[dict[str, str], list[Question]]]:
+def _rounds(by_set: Mapping[str, list[Question]], *, merged: bool) -> list[Round]:
     if not merged:
         return [(notes(name), asked) for name, asked in by_set.items()]
     texts = {f"{name}/{path}": text for name in by_set for path, text in notes(name).items()}
@@ -99,7 +111,7 @@ def _moved(question: Question) -> Question:
 
 def table(answers: Answers) -> str:
     """One row per way of searching, by style and kind; then ours by set."""
-    lines = [_row("any / all", ["all questions", *STYLES, *KINDS])]
+    lines = [_row("any / all / first", ["all questions", *STYLES, *KINDS])]
     for way, rows in answers.items():
         styles = [[flags for question, flags in rows if question.style == style] for style in STYLES]
         kinds = [[flags for question, flags in rows if question.kind == kind] for kind in KINDS]
@@ -112,19 +124,19 @@ def table(answers: Answers) -> str:
 
 
 def _row(head: str, cells: Sequence[str]) -> str:
-    return f"{head:<22}" + "".join(f"{cell:<16}" for cell in cells).rstrip()
+    return f"{head:<22}" + "".join(f"{cell:<23}" for cell in cells).rstrip()
 
 
-def _shown(rows: list[tuple[bool, bool]]) -> str:
+def _shown(rows: list[Found]) -> str:
     if not rows:
         return "-"
     each = recall(rows)
-    return f"{each.any:.3f} / {each.all:.3f}"
+    return f"{each.any:.3f} / {each.all:.3f} / {each.first:.3f}"
 
 
 def misses(answers: Answers) -> str:
     """The questions of which some evidence was not found."""
-    missed = [(question, some) for question, (some, every) in answers[OURS] if not every]
+    missed = [(question, was.any) for question, was in answers[OURS] if not was.all]
     return "\n".join(
         f"{'part' if some else 'none'} {question.set} {question.kind}: {question.text} "
         + ", ".join(f"{at.path}:{at.line}" for at in question.evidence)
@@ -134,12 +146,13 @@ def misses(answers: Answers) -> str:
 
 def as_data(answers: Answers) -> dict[str, dict[str, float]]:
     every: dict[str, Recall] = {way: recall(flags for _, flags in rows) for way, rows in answers.items()}
-    return {way: {"questions": each.questions, "any": each.any, "all": each.all} for way, each in every.items()}
+    return {way: asdict(each) for way, each in every.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m evals.memory.run", description="Evidence recall of memory search.")
     parser.add_argument("--set", action="append", choices=sets(), help="only this set; may be given again")
+    parser.add_argument("--held-out", action="store_true", help="the questions that nothing was tuned on")
     parser.add_argument("--merged", action="store_true", help="all notes in one index")
     parser.add_argument("--words", action="store_true", help="without vectors")
     parser.add_argument("--no-baselines", action="store_true", help="ours alone, which is quicker")
@@ -149,6 +162,8 @@ def main() -> None:
 
     async def run() -> Answers:
         compare = not given.no_baselines
+        if given.held_out:
+            return await measure_held_out(compare=compare, words_only=given.words)
         return await measure(given.set or sets(), merged=given.merged, compare=compare, words_only=given.words)
 
     answers = anyio.run(run)

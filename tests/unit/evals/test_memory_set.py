@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from evals.memory import archive, distractors
 from evals.memory.baselines import chunks
-from evals.memory.questions import KINDS, STYLES, Question, notes, questions, sets
+from evals.memory.questions import HELD_OUT, HERE, KINDS, STYLES, Question, notes, questions, sets
 from evals.memory.recall import Hit, found, recall
 
 CONVERSATIONS = tuple(name for name in sets() if (distractors.NOTES / name / "session-01.md").exists())
@@ -19,7 +19,12 @@ _COMMON = frozenset(("what", "which", "when", "where", "does", "have", "with", "
 
 @cache
 def lines(name: str) -> dict[str, list[str]]:
-    return {path: text.splitlines() for path, text in notes(name).items()}
+    part = HELD_OUT if name in sets(HELD_OUT) else HERE
+    return {path: text.splitlines() for path, text in notes(name, part).items()}
+
+
+def everything() -> tuple[Question, ...]:
+    return questions() + questions(HELD_OUT)
 
 
 def stems(text: str) -> set[str]:
@@ -39,36 +44,45 @@ def test_there_are_enough_questions_of_every_kind_and_style() -> None:
     assert all(styles[style] >= 200 for style in STYLES)
 
 
+def test_enough_is_held_out_of_every_style_and_its_sets_have_names_of_their_own() -> None:
+    styles = Counter(question.style for question in questions(HELD_OUT))
+    assert len(questions(HELD_OUT)) >= 150
+    assert all(styles[style] >= 70 for style in STYLES)
+    assert not set(sets()) & set(sets(HELD_OUT))
+
+
 def test_no_question_is_asked_twice_of_one_set() -> None:
-    assert [each for each, times in Counter((question.set, question.text) for question in questions()).items() if times > 1] == []
+    assert [
+        each for each, times in Counter((question.set, question.text) for question in everything()).items() if times > 1
+    ] == []
 
 
 def test_every_evidence_line_is_there_and_says_something() -> None:
-    short = [question.text for question in questions() for line in evidence(question) if len(line) < 30]
+    short = [question.text for question in everything() for line in evidence(question) if len(line) < 30]
     assert short == []
 
 
 def test_evidence_is_never_a_date_or_a_heading() -> None:
-    headings = [question.text for question in questions() for line in evidence(question) if line.startswith(("Session ", "#"))]
+    headings = [question.text for question in everything() for line in evidence(question) if line.startswith(("Session ", "#"))]
     assert headings == []
 
 
 def test_no_evidence_lies_in_generated_text() -> None:
-    generated = [at.path for question in questions() for at in question.evidence if at.path.startswith(("aside-", "archive/"))]
+    generated = [at.path for question in everything() for at in question.evidence if at.path.startswith(("aside-", "archive/"))]
     assert generated == []
 
 
 def test_no_question_names_a_line_twice() -> None:
-    assert [question.text for question in questions() if len(set(question.evidence)) != len(question.evidence)] == []
+    assert [question.text for question in everything() if len(set(question.evidence)) != len(question.evidence)] == []
 
 
 def test_a_single_question_has_one_line_or_two_that_say_the_same_and_a_multi_question_several() -> None:
-    assert [q.text for q in questions() if q.kind == "single" and len(q.evidence) > 2] == []
-    assert [q.text for q in questions() if q.kind == "multi" and not 2 <= len(q.evidence) <= 4] == []
+    assert [q.text for q in everything() if q.kind == "single" and len(q.evidence) > 2] == []
+    assert [q.text for q in everything() if q.kind == "multi" and not 2 <= len(q.evidence) <= 4] == []
 
 
 def test_a_plain_question_shares_a_word_with_its_evidence() -> None:
-    plain = [question for question in questions() if question.style == "plain"]
+    plain = [question for question in everything() if question.style == "plain"]
     strange = [q.text for q in plain if not any(stems(q.text) & stems(line) for line in evidence(q))]
     # What is asked of a child's manners, say, is answered by a line in other words.
     assert len(strange) <= len(plain) // 20, strange
@@ -79,7 +93,7 @@ def test_paraphrased_questions_copy_no_run_of_four_words() -> None:
         words = re.findall(r"\w+", text.lower())
         return {tuple(words[place : place + 4]) for place in range(len(words) - 3)}
 
-    paraphrased = [question for question in questions() if question.style == "paraphrased"]
+    paraphrased = [question for question in everything() if question.style == "paraphrased"]
     assert [q.text for q in paraphrased if any(runs(q.text) & runs(line) for line in evidence(q))] == []
 
 
@@ -128,8 +142,9 @@ def test_recall_counts_any_and_all_of_the_evidence() -> None:
     beside = Hit(second.path, second.line + 1, second.line + 9, 10)
     also = Hit(second.path, second.line - 1, second.line, 10)
     answers = [found(question, []), found(question, [there, beside]), found(question, [there, also])]
-    assert answers == [(False, False), (True, False), (True, True)]
-    assert (recall(answers).any, recall(answers).all) == (2 / 3, 1 / 3)
+    assert answers == [(False, False, False), (True, False, True), (True, True, True)]
+    assert (recall(answers).any, recall(answers).all, recall(answers).first) == (2 / 3, 1 / 3, 2 / 3)
+    assert found(question, [beside, there]) == (True, False, False)
 
 
 def test_a_hit_that_shows_too_much_is_refused() -> None:

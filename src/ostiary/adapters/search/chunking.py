@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from ostiary.contracts.records import dataclass
 
-# Part of the index's identity: change it with anything here or in words.py that gives other units or terms.
-CHUNKING = "lines-1"
+# Part of the index's identity: change it with anything here, in words.py or entries.py that gives other units, terms or texts.
+CHUNKING = "lines-2"
 LONGEST_UNIT = 480
 _PROSE_UNIT = 220
 MOST_CHARACTERS = 2_000_000

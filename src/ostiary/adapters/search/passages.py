@@ -28,7 +28,9 @@ def passages(
 ) -> tuple[Passage, ...]:
     direction = None if vector is None else np.frombuffer(vector, dtype="<f4")
     scores = scored(segments, visible, asked.terms, direction, weights)
-    found = windows(segments, scores, limit, weights)
+    # Whoever names nothing has forgotten the words: a third of the results does without them.
+    by_meaning = 0 if asked.names or direction is None else limit // 3
+    found = windows(segments, scores, limit, weights, by_meaning=by_meaning)
     said = _said(segments, found, asked.words)
     made = [
         _passage(connection, segments[one.segment], scores[one.segment], one, words, weights)

@@ -1,5 +1,6 @@
 """A question as weighted terms: the words it is about, and words related to them that the index knows."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,14 +13,18 @@ from ostiary.contracts.records import dataclass
 _MOST_WORDS = 48
 _MOST_RELATED = 32
 _RELATED = 0.8
+# A capital letter or a digit that does not begin the question; "I" names nobody that could be looked for.
+_NAME = re.compile(r"\s\W*[A-ZÀ-ÖØ-Þ0-9][^\W_]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Question:
-    """`words` maps a term to how people wrote it; `terms` maps these and related ones to how much they count."""
+    """`words` maps a term to how people wrote it; `terms` maps these and related ones to how much they count. `names`: it
+    names somebody or something, as far as writing shows that."""
 
     words: dict[int, str]
     terms: dict[int, float]
+    names: bool
 
 
 def question(text: str, segments: Sequence[Segment]) -> Question:
@@ -36,7 +41,8 @@ def question(text: str, segments: Sequence[Segment]) -> Question:
                 kin[other] = max(kin.get(other, 0.0), weight)
     known = _known(kin, segments)
     best = sorted(known, key=lambda term: (-kin[term], term))[:_MOST_RELATED]
-    return Question(words=words, terms=dict.fromkeys(words, 1.0) | {term: _RELATED * kin[term] for term in best})
+    terms = dict.fromkeys(words, 1.0) | {term: _RELATED * kin[term] for term in best}
+    return Question(words=words, terms=terms, names=_NAME.search(text) is not None)
 
 
 def _known(terms: dict[int, float], segments: Sequence[Segment]) -> list[int]:

@@ -79,6 +79,13 @@ def scored(
     return made
 
 
+def meaning_alone(each: Segment, score: Scored, weights: Weights) -> Array:
+    """What a unit would score if no word of the question were known."""
+    alone = weights.meaning * (score.meaning + weights.smoothing * _beside(each, score.meaning))
+    alone[score.total <= 0] = 0.0
+    return alone
+
+
 def _normalise(parts: list[Array]) -> None:
     largest = max((float(part.max()) for part in parts if len(part)), default=0.0)
     if largest > 0:

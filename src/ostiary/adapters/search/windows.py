@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ostiary.adapters.search.entries import Array
-from ostiary.adapters.search.ranking import MEASURED, Scored, Weights
+from ostiary.adapters.search.ranking import MEASURED, Scored, Weights, meaning_alone
 from ostiary.adapters.search.segments import Segment
 from ostiary.contracts.records import dataclass
 
@@ -27,11 +27,22 @@ class Window:
 
 
 def windows(
-    segments: Sequence[Segment], scores: Sequence[Scored], limit: int, weights: Weights = MEASURED, size: int = WINDOW
+    segments: Sequence[Segment],
+    scores: Sequence[Scored],
+    limit: int,
+    weights: Weights = MEASURED,
+    size: int = WINDOW,
+    *,
+    by_meaning: int = 0,
 ) -> list[Window]:
-    """At most `limit`, best first, none overlapping another, each as long as `size` characters allow."""
-    field = _Field(segments, scores, weights, size)
-    chosen = [taken for _ in range(limit) if (taken := field.take()) is not None]
+    """At most `limit`, best first, none overlapping another, each as long as `size` characters allow. The last `by_meaning`
+    of them are chosen by meaning alone."""
+    alone = [meaning_alone(each, score, weights) for each, score in zip(segments, scores, strict=True)] if by_meaning else []
+    field = _Field(segments, scores, alone, weights, size)
+    chosen = [taken for _ in range(limit - by_meaning) if (taken := field.take()) is not None]
+    if by_meaning:
+        field.turn_to_meaning()
+        chosen += [taken for _ in range(limit - len(chosen)) if (taken := field.take()) is not None]
     return [field.window(*one) for one in _stretched(field, chosen, size)]
 
 
@@ -40,8 +51,11 @@ class _Field:
 
     `begins` and `ends` are characters, moved so far apart for each document that no window reaches over its end."""
 
-    def __init__(self, segments: Sequence[Segment], scores: Sequence[Scored], weights: Weights, size: int) -> None:
-        parts = [_units(each, score.total) for each, score in zip(segments, scores, strict=True)]
+    def __init__(
+        self, segments: Sequence[Segment], scores: Sequence[Scored], alone: Sequence[Array], weights: Weights, size: int
+    ) -> None:
+        by_each = [(score.total, *alone[number : number + 1]) for number, score in enumerate(scores)]
+        parts = [_units(each, totals) for each, totals in zip(segments, by_each, strict=True)]
         self.units = np.concatenate([np.empty(0, dtype=np.int64), *parts])
         self.segment = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         joined = list(zip(segments, scores, parts, strict=True))
@@ -54,7 +68,15 @@ class _Field:
         # A unit is never longer than a window, so each window holds at least the unit it begins with.
         self._reach = np.searchsorted(self.ends, self.begins + size, side="right")
         self._reach = np.maximum(self._reach, np.arange(1, len(self.ends) + 1))
+        self._sharpness = weights.sharpness
         self._mass = self.scores**weights.sharpness
+        self._alone = _joined([total[part] for total, part in zip(alone, parts, strict=False)], np.float64)
+        self._is_taken = np.zeros(len(self.units), dtype=bool)
+
+    def turn_to_meaning(self) -> None:
+        """From here on windows are weighed by meaning alone."""
+        self.scores = np.where(self._is_taken, self.scores, self._alone)
+        self._mass = np.where(self._is_taken, 0.0, self._alone**self._sharpness)
 
     def take(self) -> tuple[int, int, int] | None:
         """First, last and best unit of the heaviest window, whose mass is then gone. None if nothing is left."""
@@ -72,6 +94,7 @@ class _Field:
         first, last = first + int(full[0]), first + int(full[-1])
         best = first + int(self._mass[first : last + 1].argmax())
         self._mass[first : last + 1] = 0.0
+        self._is_taken[first : last + 1] = True
         # No window that begins before this one may run into it.
         self._reach[:first] = np.minimum(self._reach[:first], first)
         return first, last, best
@@ -90,13 +113,13 @@ def _joined(parts: list[Array], kind: type) -> Array:
     return np.concatenate([np.empty(0, dtype=kind), *parts])
 
 
-def _units(each: Segment, total: Array) -> Array:
-    """All units of those documents that hold the units which score most."""
+def _units(each: Segment, totals: Sequence[Array]) -> Array:
+    """All units of those documents that hold the units which score most, by any of these."""
     count = min(_SEEDS, each.size)
     if not count:
         return np.empty(0, dtype=np.int64)
-    top = np.argpartition(total, each.size - count)[each.size - count :]
-    documents = np.unique(each.document[top[total[top] > 0]])
+    tops = [(total, np.argpartition(total, each.size - count)[each.size - count :]) for total in totals]
+    documents = np.unique(np.concatenate([each.document[top[total[top] > 0]] for total, top in tops]))
     spans = each.bounds[documents + 1] - each.bounds[documents]
     starts = np.repeat(each.bounds[documents] - np.concatenate(([0], np.cumsum(spans)))[:-1], spans)
     return starts + np.arange(int(spans.sum()))

@@ -71,3 +71,23 @@ def test_nothing_that_scored_gives_no_window() -> None:
     each = _segment(LINES)
     assert windows([each], _scores(each), 6) == []
     assert windows([], [], 6) == []
+
+
+def test_the_last_windows_are_those_that_mean_the_same_whatever_their_words() -> None:
+    each = _segment(LINES, LINES)
+    words = {f"u{place}": 1.0 for place in range(0, 60, 20)} | {f"u{place}": 0.1 for place in range(60, 120)}
+    (score,) = _scores(each, **words)
+    score.meaning[90] = 1.0
+    found = windows([each], [score], 3, by_meaning=1)
+    assert [one.first <= 90 <= one.last for one in found] == [False, False, True]
+    assert [one.first <= 90 <= one.last for one in windows([each], [score], 3)] == [False, False, False]
+    units = [unit for one in found for unit in range(one.first, one.last + 1)]
+    assert len(units) == len(set(units))
+
+
+def test_meaning_shows_nothing_that_may_not_be_seen() -> None:
+    each = _segment(LINES)
+    (score,) = _scores(each, u3=1.0)
+    score.meaning[40] = 1.0
+    (one,) = windows([each], [score], 3, by_meaning=2)
+    assert one.first <= 3 <= one.last
