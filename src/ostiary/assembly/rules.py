@@ -14,7 +14,7 @@ from ostiary.contracts.records import dataclass
 from ostiary.core.agent.pruning import PruningRules
 from ostiary.core.agent.room import CompactionRules, FlushRules
 from ostiary.core.agent.run import RunRules
-from ostiary.core.agent.tool_calls import ToolLimits
+from ostiary.core.agent.tool_results import ToolLimits
 from ostiary.core.policy.judge import Judge
 from ostiary.core.policy.rules import Runtime
 from ostiary.core.routing.access import GroupRule, SpeakPolicy

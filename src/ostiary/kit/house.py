@@ -17,8 +17,9 @@ from ostiary.contracts.store import InboxItem, Store
 from ostiary.contracts.tool import Tool
 from ostiary.core.agent.context import Prepared
 from ostiary.core.agent.run import Runner, RunRules
-from ostiary.core.agent.tool_calls import Decide, ToolCalls, ToolLimits
+from ostiary.core.agent.tool_calls import Decide, ToolCalls
 from ostiary.core.agent.tool_hooks import ToolHooks
+from ostiary.core.agent.tool_results import ToolLimits
 from ostiary.core.approvals.desk import Approvals
 from ostiary.core.approvals.notice import Teller
 from ostiary.core.policy.secrets import Guard

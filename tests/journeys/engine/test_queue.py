@@ -11,7 +11,7 @@ from ostiary.contracts.identity import Principal, SessionKey
 from ostiary.contracts.messages import UserId
 from ostiary.contracts.model import ModelRequest
 from ostiary.contracts.tool import ToolResult
-from ostiary.core.agent.tool_calls import ToolLimits
+from ostiary.core.agent.tool_results import ToolLimits
 from ostiary.core.routing.queue import QueueRules
 from ostiary.core.routing.scopes import ScopeRules
 from ostiary.core.routing.supervisor import Supervisor

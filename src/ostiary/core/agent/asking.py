@@ -36,7 +36,7 @@ from ostiary.core.agent.recovery import recover_calls
 from ostiary.core.agent.room import CHARACTERS_PER_TOKEN, answer_room, tokens_of
 from ostiary.core.agent.showing import Shown
 from ostiary.core.agent.terms import bound, callable_now
-from ostiary.core.agent.tool_calls import storable
+from ostiary.core.agent.tool_results import storable
 from ostiary.core.policy.secrets import Guard
 from ostiary.core.routing.streaming import BlockStream, streamed
 from ostiary.core.sessions.pen import Pen, Sessions

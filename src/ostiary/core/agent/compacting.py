@@ -29,7 +29,7 @@ from ostiary.core.agent.room import (
     tokens_of,
 )
 from ostiary.core.agent.shaping import shape
-from ostiary.core.agent.tool_calls import storable
+from ostiary.core.agent.tool_results import storable
 from ostiary.core.policy.secrets import Guard
 from ostiary.core.sessions.pen import Pen, Sessions
 from ostiary.core.sessions.session import Session, Turn, add_usage

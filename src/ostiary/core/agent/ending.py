@@ -13,7 +13,7 @@ from ostiary.core.agent.job import Job, begin, is_one_call
 from ostiary.core.agent.leaks import Known, could_leak, harmless
 from ostiary.core.agent.reply import closing_reply, usage_footer
 from ostiary.core.agent.terms import FORM
-from ostiary.core.agent.tool_calls import INTERRUPTED, STOPPED, failure
+from ostiary.core.agent.tool_results import INTERRUPTED, STOPPED, failure
 from ostiary.core.approvals.desk import Approvals
 from ostiary.core.routing.reply_tags import read_reply_tag
 from ostiary.core.sessions.pen import Pen, Sessions

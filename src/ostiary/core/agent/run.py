@@ -24,7 +24,8 @@ from ostiary.core.agent.flushing import Flush, Flushing, tool_of
 from ostiary.core.agent.job import Batch, Job, Outgoing, RunRules, begin, is_one_call
 from ostiary.core.agent.leaks import neutralised
 from ostiary.core.agent.shaping import shape_reply
-from ostiary.core.agent.tool_calls import SKIPPED, Plan, ToolCalls, failure
+from ostiary.core.agent.tool_calls import Plan, ToolCalls
+from ostiary.core.agent.tool_results import SKIPPED, failure
 from ostiary.core.policy.secrets import Guard
 from ostiary.core.routing.reply_tags import read_reply_tag
 from ostiary.core.sessions.pen import Pen, Sessions

@@ -14,9 +14,9 @@ from dataclasses import field
 import anyio
 
 from ostiary.contracts.clock import Clock
-from ostiary.contracts.content import Label, ToolCall, Trust
+from ostiary.contracts.content import ToolCall
 from ostiary.contracts.errors import BadInput, Conflict, ToolError
-from ostiary.contracts.events import ApprovalAsked, Delta, ToolFate, ToolIntended, ToolResulted
+from ostiary.contracts.events import ApprovalAsked, Delta, ToolFate, ToolIntended
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.messages import Address
 from ostiary.contracts.policy import Action, Allow, Ask, Decision, Deny
@@ -25,20 +25,18 @@ from ostiary.contracts.store import Audit, PutBlob
 from ostiary.contracts.tool import Binding, Effect, Tool, ToolContext, ToolResult, ToolSpec
 from ostiary.core.agent.arguments import parse_arguments, validate
 from ostiary.core.agent.tool_hooks import Blocked, ToolHooks
+from ostiary.core.agent.tool_results import INTERRUPTED, ToolLimits, failure, not_kept, resulted, storable
 from ostiary.core.approvals.desk import Approvals, Question
 from ostiary.core.approvals.grants import Grant
 from ostiary.core.approvals.wording import digest_of
 from ostiary.core.cancellation import Cancelled, is_wanted
 from ostiary.core.sessions.pen import Pen, Sessions
-from ostiary.core.sessions.session import SYSTEM_LABEL, Turn
+from ostiary.core.sessions.session import Turn
 
 log = logging.getLogger("ostiary.tools")
 
 Decide = Callable[[Action], Awaitable[Decision]]
 
-INTERRUPTED = "Interrupted before a result was recorded: it may have happened. Check before doing it again."
-SKIPPED = "Skipped: the user sent a new message before this call began."
-STOPPED = "Stopped by the user: it may have happened."
 REFUSALS = {
     "denied": "Refused: {by} said no.{note} Do not try it again in another way; ask what they want instead.",
     "expired": "Refused: nobody answered in time.{note} Nothing was done.",
@@ -46,17 +44,6 @@ REFUSALS = {
 }
 _BIND_SECONDS = 10.0
 _CHANGES = frozenset({Effect.WRITE, Effect.EXECUTE})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolLimits:
-    """`parallel` calls run side by side; an answer with more than `per_answer` has the rest refused."""
-
-    parallel: int = 8
-    per_answer: int = 32
-    result_chars: int = 8192
-    detail_chars: int = 65_536
-    seconds: float = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,7 +329,7 @@ class ToolCalls:
         except (BadInput, Conflict) as error:
             if not result.writes:
                 raise
-            lost = _lost(planned.tool.spec, result, error)
+            lost = not_kept(planned.tool.spec, result, error)
             await self._commit(key, turn, planned, lost, "done", seconds)
         await self._hooks.after(planned.call.name, planned.arguments, result, seconds, about(turn))
 
@@ -352,7 +339,8 @@ class ToolCalls:
         async with self._sessions.pen(key) as pen:
             if pen.session.turn is None or pen.session.turn.id != turn.id:
                 return
-            pen.add(self._resulted(planned, result, fate, seconds), turn=turn.id)
+            kept = resulted(planned.call, planned.tool.spec, result, fate, seconds, limits=self.limits, redact=self._redact)
+            pen.add(kept, turn=turn.id)
             pen.also(*(PutBlob(digest=digest, content=content) for digest, content in result.blobs.items()))
             pen.also(*result.writes)
             outcome = "error" if result.is_error else str(fate)
@@ -391,77 +379,11 @@ class ToolCalls:
         late = f"{name} took longer than {limit:g} s and was stopped."
         return ToolResult(text=late, is_error=True), "interrupted"
 
-    def _resulted(self, planned: Planned, result: ToolResult, fate: ToolFate, seconds: float) -> ToolResulted:
-        spec = planned.tool.spec
-        label = Label(
-            trust=Trust.UNTRUSTED if spec.untrusted_output else Trust.SYSTEM,
-            sources=(f"tool:{spec.name}",),
-        )
-        return ToolResulted(
-            call_id=planned.call.id,
-            name=planned.call.name,
-            text=cap_text(storable(self._redact(result.text)), self.limits.result_chars),
-            is_error=result.is_error,
-            fate=fate,
-            label=label if result.label is None else label.join(result.label),
-            details=_kept(result.details, self.limits.detail_chars, self._redact),
-            images=result.images,
-            seconds=seconds,
-        )
-
 
 def changes_something(spec: ToolSpec | None) -> bool:
     return spec is not None and bool(_CHANGES & spec.effects)
 
 
-def failure(call: ToolCall, text: str, fate: ToolFate) -> ToolResulted:
-    return ToolResulted(call_id=call.id, name=call.name, text=text, is_error=True, fate=fate, label=SYSTEM_LABEL)
-
-
-def _lost(spec: ToolSpec, result: ToolResult, error: BadInput | Conflict) -> ToolResult:
-    """What is told when somebody else wrote first, or the store cannot hold what was to be written. A command has run all the
-    same: doing it again may do harm."""
-    if Effect.EXECUTE not in spec.effects:
-        advice = error.hint if isinstance(error, BadInput) else "Read it again, then try again."
-        return ToolResult(text=f"Nothing was changed: {error}. {advice}".rstrip(), is_error=True)
-    said = f"{result.text}\n\nIt has run, but the files it changed were not kept: {error}."
-    return ToolResult(text=said, is_error=True, label=result.label)
-
-
-def storable(text: str) -> str:
-    """Without halves of characters, which no journal and no wire can carry."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
-
-
-def _kept(details: Mapping[str, object], limit: int, redact: Callable[[str], str]) -> Mapping[str, object]:
-    """What people read is worth keeping, but never worth losing the result over."""
-    if not details:
-        return {}
-    try:
-        text = json.dumps(details, ensure_ascii=False)
-        if len(text.encode("utf-8", "replace")) > limit:
-            return {"omitted": "too long to keep"}
-        clean = redact(storable(text))
-        return details if clean == text else _reread(clean)
-    except (TypeError, ValueError, RecursionError):
-        return {"omitted": "not plain data"}
-
-
-def _reread(text: str) -> Mapping[str, object]:
-    """Raises ValueError if taking the secret out has torn the shape."""
-    read = json.loads(text)
-    return read if isinstance(read, dict) else {"omitted": "a secret"}
-
-
 def about(turn: Turn) -> Mapping[str, object]:
     """What hooks are told of whose call it is."""
     return {"turn": turn.id, "user": str(turn.started.principal.user), "role": turn.started.principal.role}
-
-
-def cap_text(text: str, limit: int) -> str:
-    """Head and tail with the number of characters left out between them."""
-    if len(text) <= limit:
-        return text
-    tail = limit // 4
-    head = limit - tail
-    return f"{text[:head]}\n[… {len(text) - limit} characters left out …]\n{text[-tail:]}"

@@ -18,7 +18,7 @@ from ostiary.contracts.model import ModelFacts, ModelRef, ModelRequest
 from ostiary.contracts.tool import ToolResult
 from ostiary.core.agent.pruning import PruningRules, has_cache, pruned, sent_messages, shortened
 from ostiary.core.agent.run import RunRules
-from ostiary.core.agent.tool_calls import ToolLimits
+from ostiary.core.agent.tool_results import ToolLimits
 from ostiary.core.sessions.session import SYSTEM_LABEL, Session
 from ostiary.kit.house import OneModel
 from ostiary.kit.models import ScriptedModel, Step, call, say

@@ -14,7 +14,7 @@ from ostiary.contracts.events import ToolIntended, ToolResulted, TurnEnded
 from ostiary.contracts.policy import Action, Allow, Decision, Deny
 from ostiary.contracts.store import Put
 from ostiary.contracts.tool import Effect, ToolResult
-from ostiary.core.agent.tool_calls import ToolLimits, cap_text
+from ostiary.core.agent.tool_results import ToolLimits, cap_text
 from ostiary.core.policy.verdict import Verdict
 from ostiary.kit.models import ScriptedModel, Step, call, say
 
