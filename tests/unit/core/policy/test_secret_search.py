@@ -30,6 +30,7 @@ from ostiary.core.policy.secrets import Guard, Span
 
 WORDY = {b"key", b"secret", b"fw", b"ol", b"odt", b"csk", b"glc", b"hf", b"phc"}
 WORDS = "plain words, and more of them, 中文\n"
+BLOCK, STRETCH = 1 << 17, 4096
 ROWS = [row.replace("«", "").replace("»", "") for row in CREDENTIALS.values()]
 PAIRS = ("token=", "api_key: '", "Password => ", "secret[", ":>", "sk-", "xoxb-", "ghp_", "eyJ", "://u:", "@", "bearer ", "_path")
 
@@ -146,3 +147,37 @@ def test_credentials_among_very_many_beginnings_are_found_too(many: str) -> None
     crowd = f"{many} {'x' * 16}. " * 1000
     text = crowd + "\n".join(ROWS) + "\n" + crowd
     assert covered(GUARD.spans(text)) == plainly(text, ())
+
+
+@pytest.mark.parametrize("row", CREDENTIALS.values(), ids=CREDENTIALS.keys())
+def test_a_credential_on_the_border_of_two_blocks_is_found_as_in_a_short_text(row: str) -> None:
+    text = row.replace("«", "").replace("»", "")
+    for inside in (0, 1, len(text) // 3, len(text) // 2, len(text) - 1):
+        before = (WORDS * (BLOCK // len(WORDS) + 1))[: BLOCK - inside - 1] + "\n"
+        moved = [(start + len(before), end + len(before), kind) for start, end, kind in GUARD.spans(text)]
+        assert list(GUARD.spans(f"{before}{text}\n{WORDS}")) == moved
+
+
+@pytest.mark.parametrize("shift", range(0, 40, 3))
+def test_a_value_is_found_where_digits_begin_after_a_long_text_without_any(shift: int) -> None:
+    before = ("a token and no more " * 1000)[: 3 * STRETCH - shift]
+    assert GUARD.redact(f"{before} token=a1b2c3d4e5 {before}") == f"{before} token=[redacted:token] {before}"
+
+
+def test_a_value_without_digits_is_found_in_a_long_text_without_digits() -> None:
+    before = "a token and no more " * 1000
+    assert GUARD.redact(f"{before} token=QwErTyUiOpAsDfGhJkLzXcVb {before}") == f"{before} token=[redacted:token] {before}"
+
+
+def test_a_run_longer_than_a_block_is_one_run() -> None:
+    secret = drawn("behind", 43, URL64)
+    blob = "iVBORw0K" * (BLOCK // 4)
+    assert Guard(lambda: (secret,)).redact(f"{WORDS}{blob}{secret} end") == f"{WORDS}{blob}[redacted:known] end"
+
+
+@pytest.mark.parametrize(
+    "name", ["password", "passwd", "passphrase", "pwd", "secret", "token", "api_key", "Access-Key", "AUTHKEY"]
+)
+def test_every_name_of_a_secret_is_heeded_in_any_case(name: str) -> None:
+    for written in (name, name.upper(), f"MY_{name}"):
+        assert GUARD.redact(f"{written}=a1b2c3d4e5f6") != f"{written}=a1b2c3d4e5f6"
