@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
+from anyio.abc import TaskGroup
 
 from ostiary import __version__
 from ostiary.adapters.credentials import Credential, CredentialStore, Secret
 from ostiary.adapters.store.remote import Answering
 from ostiary.adapters.store.remote.calls import PATH
+from ostiary.assembly.audit import Note, Seldom
 from ostiary.assembly.config.load import load
 from ostiary.assembly.config.schema import Config
 from ostiary.assembly.config.secret import environment, resolve
@@ -24,6 +26,7 @@ from ostiary.assembly.vault import VAULT_TOKEN, Vault, open_embedded
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import BadInput, OstiaryError, StoreUnavailable
 from ostiary.contracts.search import Embedder
+from ostiary.contracts.store import Audit, Store
 from ostiary.gateway.app import Door, Pages
 from ostiary.gateway.asgi import Receive, Scope, Send, read_body
 from ostiary.gateway.auth import AccessRules, Gate, caller_of, check_secret_strength, require
@@ -40,6 +43,7 @@ SWEEP_SECONDS = 3600.0
 _DRAIN_SECONDS = 5
 _RPC_SECONDS = 300.0
 _RPC_SPARE = 64_000_000
+_LONGEST_NAME = 400
 
 
 class SocketGate(Gate):
@@ -48,6 +52,7 @@ class SocketGate(Gate):
     def identify(self, scope: Scope) -> Caller:
         caller = owner("local")
         scope["ostiary.caller"] = caller
+        self.came_in(caller.id, "socket")
         return caller
 
 
@@ -106,11 +111,31 @@ async def open_serving(home: Path, config: Config, environ: Mapping[str, str], *
         group = await stack.enter_async_context(anyio.create_task_group())
         group.start_soon(vault.search.run)
         group.start_soon(_keep_swept, vault, clock)
-        gate = SocketGate(lambda: "") if is_unix else Gate(lambda: token, rules=lambda: AccessRules(hosts=_hosts(config)))
+        noted = Seldom(_noting(group, vault.store, clock), clock.monotonic)
+        rules = AccessRules(hosts=_hosts(config))
+        gate = SocketGate(lambda: "", noted=noted) if is_unix else Gate(lambda: token, rules=lambda: rules, noted=noted)
         try:
             yield Door(gate, pages=_pages(vault, config, clock))
         finally:
             group.cancel_scope.cancel()
+
+
+def _noting(group: TaskGroup, store: Store, clock: Clock) -> Note:
+    """Straight into the log: the checkpoints of its head are the gateway's to keep."""
+
+    async def write(row: Audit) -> None:
+        with anyio.CancelScope(shield=True):
+            try:
+                await store.commit([row])
+            except OstiaryError as error:
+                log.error("a note of kind %s was not written to the audit log: %s", row.kind, error)
+
+    def note(kind: str, actor: str, subject: str, outcome: str, detail: Mapping[str, object] | None = None, /) -> None:
+        by = actor[:_LONGEST_NAME].encode("utf-8", "replace").decode()
+        row = Audit(at=clock.now(), kind=kind, actor=by, subject=f"vault {subject}", outcome=outcome, detail=detail or {})
+        group.start_soon(write, row)
+
+    return note
 
 
 def _pages(vault: Vault, config: Config, clock: Clock) -> Pages:
