@@ -260,12 +260,41 @@ async def test_a_small_program_is_written_asked_about_run_seen_and_undone(desk: 
     await desk.answer("It says: Hello, Ana.")
     await expect(desk.page.locator(".answered.allowed")).to_contain_text("python3 hello.py")
     turn = desk.page.locator(".turn").last
+    await expect(turn.locator(".progress")).to_have_text("Hello, Ana")
     await turn.locator(".work-line").last.click()
     await turn.locator(".call summary").last.click()
     await expect(turn.locator(".call-body").last.locator(".badge")).to_have_text("exit 0")
     await expect(turn.locator(".call-body").last.locator("pre").last).to_have_text("Hello, Ana")
     await turn.get_by_role("button", name="Undo").click()
     await expect(turn.locator(".undone")).to_contain_text("hello.py is removed.")
+    await desk.page.reload()
+    await expect(turn.locator(".changes header")).to_contain_text("taken back")
+    await expect(turn.get_by_role("button", name="Undo")).to_have_count(0)
+
+
+async def test_a_house_moved_at_the_terminal_is_followed_by_the_open_page(desk: Watched, process: Process) -> None:
+    chip = desk.page.locator(".rail .house-chip")
+    process.home.run("wake")
+    await expect(chip).to_have_text("awake")
+    process.home.run("sleep")
+    await expect(chip).to_have_text("asleep")
+    process.home.run("kill")
+    await expect(desk.page.get_by_text("Everything is stopped.")).to_be_visible()
+
+
+async def test_where_a_long_conversation_was_summarised_is_marked(desk: Watched, model: Model) -> None:
+    model.begin("First.", "Second.", "They spoke twice.", "Third.")
+    await desk.say("One")
+    await desk.answer("First.")
+    await desk.say("Two")
+    await desk.answer("Second.")
+    await desk.say("/compact")
+    mark = desk.page.locator(".summarised")
+    await mark.locator("summary").click()
+    await expect(mark.locator(".prose")).to_contain_text("They spoke twice.")
+    await expect(desk.page.locator(".turn.pending")).to_have_count(0)
+    await desk.page.reload()
+    await expect(mark).to_have_count(1)
 
 
 async def test_a_wider_yes_lets_the_next_like_call_run_unasked_until_it_is_taken_back(desk: Watched, model: Model) -> None:

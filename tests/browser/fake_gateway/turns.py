@@ -178,9 +178,10 @@ class Turns:
 
     async def _run_asked(self, key: str, turn: str, row: dict[str, Any], answer: str) -> dict[str, Any]:
         ran = answer == "allowed"
+        printed = "Hello, Ana\n[exit 0, 0.3 s]\n[files added out.txt]"
         call = fake_data.call(
             row["callId"], "exec", json.dumps(row["arguments"]),
-            "Hello, Ana\n[exit 0, 0.3 s]" if ran else "Refused by a person.", state="done" if ran else "refused", isError=not ran,
+            printed if ran else "Refused by a person.", state="done" if ran else "refused", isError=not ran,
             details={"code": 0, "seconds": 0.31, "changes": []} if ran else {}, layer="confirm",
             asked=[{"id": row["id"], "layers": row["layers"], "reason": row["reason"], "at": row["askedAt"],
                     "deadline": row["deadline"], "answer": answer, "by": "api:token"}],

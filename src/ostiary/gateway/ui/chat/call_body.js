@@ -36,8 +36,8 @@ const ended = ({ code, signal, timed_out: isLate }) => {
   return [code ? "bad" : "good", `exit ${code}`];
 };
 
-/** The last line of a command's result says what the badges say. */
-export const withoutEnding = (text) => (text ?? "").replace(/\n\[(exit -?\d+|ended [^\]]*)[^\]]*\]/, "");
+/** The last lines of a command's result say what badges and diffs say. */
+export const withoutEnding = (text) => (text ?? "").replace(/\n\[(exit -?\d+|ended [^\]]*)[^\]]*\]/, "").replace(/\n\[files [^\n]*\]$/, "");
 
 const Exec = ({ call, given, details }) => {
   const [kind, words] = ended(details);

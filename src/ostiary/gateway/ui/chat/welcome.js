@@ -1,7 +1,7 @@
 import { html } from "../lib.js";
 
 const IDEAS = [
-  ["Write and run a small program", "You are asked once, see it happen, and can undo it", "Write a small Python program primes.py that prints the first ten primes, and run it."],
+  ["Write and run a small program", "You are asked once, see it happen, and can undo it", "Write a small Python program hello.py that prints the numbers from 1 to 5, and run it."],
   ["What can you do here?", "Ask for the tools and commands there are"],
   ["Summarise a document", "Drop a file anywhere on this page", "Summarise the attached document in five points."],
   ["/status", "Model, context, what is running"],
