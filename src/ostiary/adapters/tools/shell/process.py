@@ -1,6 +1,7 @@
 """process: the commands of this conversation that run in the background."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import anyio
 
@@ -73,7 +74,11 @@ class ProcessTool:
             return await self._kill(run, context)
         if action == "write":
             await self._write(run, fields.text(arguments, "data", ""))
-        await self._wait(run, _ANSWER_SECONDS if action == "write" else self._poll_seconds)
+            # What it had printed before is no answer, so the first news do not end the wait.
+            with anyio.move_on_after(_ANSWER_SECONDS):
+                await run.done.wait()
+        else:
+            await self._wait(run, self._poll_seconds)
         room = self._rules(context.session).result_bytes
         if run.done.is_set():
             return await finished(run, self._processes, context, room=room, since=True)
@@ -122,7 +127,9 @@ class ProcessTool:
         elif run.process is None:
             await self._processes.drop(run)
         await run.done.wait()
-        return await finished(run, self._processes, context, room=self._rules(context.session).result_bytes, since=True)
+        ended = await finished(run, self._processes, context, room=self._rules(context.session).result_bytes, since=True)
+        # It ended as it was told to.
+        return replace(ended, is_error=False)
 
 
 def _state(run: Run) -> str:

@@ -188,3 +188,24 @@ async def test_writing_to_what_takes_no_input_says_what_does(tmp_path: Path) -> 
         house.sandbox.processes[0].is_deaf = True
         with pytest.raises(ToolError, match="only what exec starts with background or pty does"):
             await act(house, "write", name, data="x")
+
+
+async def test_the_answer_to_what_is_written_is_waited_for_whatever_was_printed_before(tmp_path: Path) -> None:
+    async def answers(process: FakeProcess) -> int | None:
+        process.print(b">>> ")
+        await process.told.wait()
+        for _ in range(50):
+            await anyio.lowlevel.checkpoint()
+        process.print(b"42\n>>> ")
+        await anyio.sleep_forever()
+
+    async with open_house(tmp_path, answers, rules=SOON) as house:
+        name = await background(house)
+        house.sandbox.processes[0].print(b"late ")
+        assert (await act(house, "write", name, data="6*7\n")).text.startswith("late 42\n>>> ")
+
+
+async def test_ending_a_process_is_no_error(tmp_path: Path) -> None:
+    async with open_house(tmp_path, serves, rules=SOON) as house:
+        ended = await act(house, "kill", await background(house))
+    assert (ended.is_error, "[ended by signal 15" in ended.text) == (False, True)
