@@ -19,6 +19,13 @@ _PLACEHOLDER = b"{assets}"
 _FOR_GOOD = b"public, max-age=31536000, immutable"
 _ASK_FIRST = b"no-cache"
 _SMALLEST_GZIPPED = 1024
+# Scripts and styles are no pages: a policy holds for documents and workers alone, and fifty copies of ours weigh a sixth of the
+# first load. Opened by itself, such a file is a dead document in a frame of nobody's.
+_PART_HEADERS: tuple[Header, ...] = (
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
 
 _TYPES: Mapping[str, bytes] = {
     ".css": b"text/css; charset=utf-8",
@@ -123,13 +130,14 @@ def _file(name: str, body: bytes, cache: bytes) -> File:
     from gzip import compress
     from hashlib import sha256
 
-    packed = compress(body, 6, mtime=0) if len(body) >= _SMALLEST_GZIPPED and not name.endswith(".png") else b""
+    packed = compress(body, 9, mtime=0) if len(body) >= _SMALLEST_GZIPPED and not name.endswith(".png") else b""
     etag = f'"{sha256(body).hexdigest()[:32]}"'.encode()
     return File(kind=_TYPES[Path(name).suffix], etag=etag, cache=cache, body=body, gzipped=packed)
 
 
 async def _answer(scope: Scope, send: Send, file: File) -> None:
-    headers = [(b"etag", file.etag), (b"cache-control", file.cache), (b"vary", b"accept-encoding"), *page_headers()]
+    ours = _PART_HEADERS if file.cache is _FOR_GOOD else page_headers()
+    headers = [(b"etag", file.etag), (b"cache-control", file.cache), (b"vary", b"accept-encoding"), *ours]
     asked = header(scope, b"if-none-match")
     if file.etag.decode() in [tag.strip().removeprefix("W/") for tag in asked.split(",")]:
         await _send(send, 304, headers, b"")

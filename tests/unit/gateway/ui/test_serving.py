@@ -82,6 +82,17 @@ async def test_every_page_forbids_what_it_does_not_need() -> None:
     assert answer.headers["referrer-policy"] == "no-referrer"
 
 
+async def test_a_part_of_the_page_is_dead_when_it_is_opened_by_itself_and_the_worker_is_held_to_the_pages_policy() -> None:
+    ui = ui_pages()
+    page = await ask(ui, "/")
+    part = await ask(ui, "/" + re.findall(r'src="([^"]+)main\.js"', page.body.decode())[0] + "main.js")
+    assert part.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'; sandbox"
+    assert part.headers["x-content-type-options"] == "nosniff"
+    assert part.headers["cross-origin-resource-policy"] == "same-origin"
+    worker = await ask(ui, "/sw.js")
+    assert worker.headers["content-security-policy"] == page.headers["content-security-policy"]
+
+
 async def test_the_page_holds_no_inline_script_or_style() -> None:
     page = (await ask(ui_pages(), "/")).body.decode()
     assert re.findall(r"<script(?![^>]*\bsrc=)", page) == []
