@@ -1,25 +1,20 @@
-"""`ostiary vault`: the documents, their versions, and the way back."""
+"""`ostiary vault`: the documents, who holds them, and what is found in them."""
 
 import sys
-import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ostiary.cli.vault_access import WORKSPACE, Access, NewFile, RestoreWish, missing, row
+from ostiary.cli.vault_access import WORKSPACE, Access, NewFile, missing, row
+from ostiary.cli.vault_words import AsJson, At, Collection, Document, address, moment_of, run
 from ostiary.contracts.errors import BadInput
 from ostiary.contracts.store import DocumentVersion
 
-AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
-Collection = Annotated[str, typer.Option("--collection", "-c", help="The collection; or write collection:path.")]
-Document = Annotated[str, typer.Argument(help="The document's path, like notes/plan.md or _memory:MEMORY.md.")]
-At = Annotated[str, typer.Option("--at", help='As it was then: yesterday, "2h ago", "2026-11-15 09:00".')]
-
 # Commands that live in modules of their own. A module that this installation does not have adds none.
-_MODULES = ("vault_files", "keys")
+_MODULES = ("vault_versions", "vault_files", "keys")
 
 app = typer.Typer(help="Everything that lasts: documents, their versions, and the way back.", no_args_is_help=True)
 
@@ -52,7 +47,7 @@ def ls(
             raise BadInput("--at needs a collection", hint="For example: ostiary vault ls _workspace --at yesterday")
         _print_collections(as_json)
         return
-    moment = _moment(at)
+    moment = moment_of(at)
     wanted = f"{pattern.rstrip('/')}/**" if pattern.endswith("/") else pattern
     rows: tuple[DocumentVersion, ...] = run(lambda access: access.list(collection, pattern=wanted, at=moment))
     from ostiary.cli.output import print_json, safe, table
@@ -78,7 +73,7 @@ def get(
 ) -> None:
     """Print a document's bytes."""
     name, place = address(path, collection)
-    moment = _moment(at)
+    moment = moment_of(at)
 
     async def act(access: Access) -> tuple[DocumentVersion, bytes]:
         number = version if moment is None else await _version_at(access, name, place, moment)
@@ -158,99 +153,6 @@ def mv(
 
 
 @app.command()
-def history(path: Document, collection: Collection = "", as_json: AsJson = False) -> None:
-    """Every version of a document, the oldest first."""
-    from ostiary.cli.moments import shown
-    from ostiary.cli.output import print_json, safe, table
-
-    name, place = address(path, collection)
-    versions = run(lambda access: access.history(name, place))
-    if not versions:
-        raise missing(name, place)
-    if as_json:
-        print_json([row(each) for each in versions])
-        return
-    rows = [
-        (
-            str(each.version),
-            shown(each.at),
-            "erased" if each.erased else f"{each.size:,}" if each.digest else "deleted",
-            safe(each.author),
-            "" if each.label is None else str(each.label.trust),
-            each.turn,
-        )
-        for each in versions
-    ]
-    print(table(rows, ("VERSION", "AT", "BYTES", "BY", "TRUST", "TURN")))
-
-
-@app.command()
-def diff(
-    path: Document,
-    collection: Collection = "",
-    first: Annotated[
-        int | None, typer.Option("--from", min=0, help="This version; default the one before; 0 is nothing.")
-    ] = None,
-    last: Annotated[int | None, typer.Option("--to", min=1, help="This version; default the newest.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """What changed between two versions. The exit code is 0 whether or not they differ."""
-    name, place = address(path, collection)
-
-    async def act(access: Access) -> tuple[int, int, str]:
-        return await compare(access, name, place, first, last)
-
-    older, newer, text = run(act)
-    if as_json:
-        from ostiary.cli.output import print_json
-
-        print_json({"from": older, "to": newer, "diff": text})
-    else:
-        _print_diff(text or f"Version {older} and version {newer} do not differ in text.\n")
-
-
-@app.command()
-def restore(
-    path: Annotated[str, typer.Argument(help="One document; without it a whole collection goes back.")] = "",
-    collection: Collection = "",
-    version: Annotated[int | None, typer.Option("--version", min=1, help="To this version.")] = None,
-    at: At = "",
-    before_turn: Annotated[str, typer.Option("--before-turn", help="To just before this turn.")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Go back to a version, a moment, or before a turn: always by new versions, so that this can be undone, too."""
-    from ostiary.cli.moments import shown
-    from ostiary.cli.output import print_json, safe
-
-    if not path and not collection:
-        raise BadInput(
-            "say which document, or --collection",
-            hint="For example: ostiary vault restore --collection _workspace --at yesterday",
-        )
-    if sum((version is not None, bool(at), bool(before_turn))) != 1:
-        raise BadInput("say one of --version, --at and --before-turn")
-    if version is not None and not path:
-        raise BadInput("a version belongs to one document", hint="For a whole collection say --at or --before-turn.")
-    name, place = address(path, collection) if path else (collection, "")
-    moment = _moment(at)
-    wish = RestoreWish(collection=name, path=place, version=version, at=moment, turn=before_turn, preview=dry_run)
-    done = run(lambda access: _restored(access, wish))
-    if as_json:
-        print_json({"restored": done.restored, "deleted": done.deleted, "left": done.left, "preview": dry_run})
-        return
-    if moment is not None:
-        print(f"As of {shown(moment)}:")
-    for mark, paths in (("restored", done.restored), ("deleted", done.deleted), ("left", done.left)):
-        for each in paths:
-            print(f"  {mark}  {safe(each)}")
-    if not done.restored and not done.deleted:
-        print("Nothing differs.")
-    elif dry_run:
-        print("Nothing was changed.")
-
-
-@app.command()
 def search(
     text: Annotated[str, typer.Argument(help="What to look for, in words or as a question.")],
     collections: Annotated[list[str] | None, typer.Option("--collection", "-c", help="Only in these.")] = None,
@@ -315,58 +217,6 @@ def serve(
     run_serve(socket=socket, host=host, port=port, json_logs=json_logs)
 
 
-def run(act: Callable[[Access], Awaitable[Any]]) -> Any:
-    """Raises OstiaryError."""
-    from ostiary.cli import vault_access
-
-    return vault_access.run(act)
-
-
-def address(path: str, collection: str) -> tuple[str, str]:
-    """Collection and path of `path`, which may begin with `collection:`. Raises BadInput for an empty path."""
-    import re
-
-    named = re.fullmatch(r"([a-z0-9_][a-z0-9_-]{0,63}):(.*)", path, re.DOTALL) if not collection else None
-    name, place = (named[1], named[2]) if named is not None else (collection or WORKSPACE, path)
-    if not place:
-        raise BadInput("say which document", hint="For example: ostiary vault get notes/plan.md")
-    return name, place
-
-
-async def compare(access: Access, collection: str, path: str, first: int | None, last: int | None) -> tuple[int, int, str]:
-    """The two versions and what differs, as unified text. Raises BadInput for a version that is not there."""
-    from ostiary.adapters.tools.diffs import unified
-
-    versions = await access.history(collection, path)
-    if not versions:
-        raise missing(collection, path)
-    newer = last if last is not None else versions[-1].version
-    older = first if first is not None else newer - 1
-    known = {each.version: each for each in versions}
-
-    async def content(number: int) -> bytes | None:
-        if number == 0:
-            return None
-        if number not in known:
-            raise missing(collection, path, number)
-        if known[number].erased:
-            raise BadInput(f"version {number} of {path} was erased for ever")
-        found = await access.get(collection, path, version=number) if known[number].digest else None
-        return None if found is None else found[1]
-
-    old, new = await content(older), await content(newer)
-    text = unified(old, new, path, limit=1_000_000)
-    if not text and old != new:
-        text = f"{path} is no text, or too long to compare: {len(old or b''):,} bytes became {len(new or b''):,}.\n"
-    return older, newer, text
-
-
-async def _restored(access: Access, wish: RestoreWish) -> Any:
-    if wish.path and not await access.history(wish.collection, wish.path):
-        raise missing(wish.collection, wish.path)
-    return await access.restore(wish)
-
-
 async def _version_at(access: Access, collection: str, path: str, moment: float) -> int:
     from ostiary.cli.moments import shown
 
@@ -374,14 +224,6 @@ async def _version_at(access: Access, collection: str, path: str, moment: float)
     if not older or not older[-1].digest:
         raise BadInput(f"{path} was not there at {shown(moment)}", hint=f"See `ostiary vault history {collection}:{path}`.")
     return older[-1].version
-
-
-def _moment(text: str) -> float | None:
-    if not text:
-        return None
-    from ostiary.cli.moments import parse_moment
-
-    return parse_moment(text, time.time())
 
 
 def _print_collections(as_json: bool) -> None:
@@ -445,11 +287,3 @@ def _print_version(path: str, version: int, as_json: bool, said: str = "") -> No
         print_json({"path": path, "version": version})
     else:
         print(safe(said or f"{path} is at version {version}."))
-
-
-def _print_diff(text: str) -> None:
-    from ostiary.cli.output import safe
-
-    colours = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
-    for line in safe(text).splitlines():
-        print(typer.style(line, fg=colours.get(line[:1])) if sys.stdout.isatty() else line)

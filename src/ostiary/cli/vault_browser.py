@@ -14,8 +14,8 @@ from textual.widgets.tree import TreeNode
 
 from ostiary.cli.moments import shown
 from ostiary.cli.output import safe
-from ostiary.cli.vault import compare
 from ostiary.cli.vault_access import Access, RestoreWish
+from ostiary.cli.vault_versions import compare
 from ostiary.contracts.errors import BadInput, OstiaryError
 from ostiary.contracts.search import Passage
 from ostiary.contracts.store import DocumentVersion

@@ -36,7 +36,7 @@ def edit(
     """Open a document in your editor ($VISUAL, $EDITOR) and write back what you save as a new version."""
     from ostiary.cli.editing import edited, keep_aside
     from ostiary.cli.output import print_json, safe
-    from ostiary.cli.vault import address, run
+    from ostiary.cli.vault_words import address, run
 
     name, place = address(path, collection)
     found = run(lambda access: access.get(name, place))
@@ -88,7 +88,7 @@ def import_(
     from ostiary.cli.output import print_json, safe
     from ostiary.cli.progress import progress
     from ostiary.cli.syncing import Pair
-    from ostiary.cli.vault import run
+    from ostiary.cli.vault_words import run
 
     pair = Pair(root=folder.expanduser().absolute(), collection=collection, prefix=prefix.strip("/"))
     with progress() as shown:
@@ -151,7 +151,7 @@ def export(
     from ostiary.cli.output import print_json, safe
     from ostiary.cli.progress import progress
     from ostiary.cli.syncing import Pair
-    from ostiary.cli.vault import run
+    from ostiary.cli.vault_words import run
 
     moment = parse_moment(at, time.time()) if at else None
     root = folder.expanduser().absolute()
@@ -261,7 +261,7 @@ def _pair(folder: Path, collection: str, prefix: str) -> Any:
 def _sync(pair: Any, digests: Any, dry_run: bool, allow_deletions: bool) -> Any:
     from ostiary.cli.progress import progress
     from ostiary.cli.syncing import sync_once
-    from ostiary.cli.vault import run
+    from ostiary.cli.vault_words import run
 
     with progress() as shown:
         return run(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ostiary.cli.app import run
-from ostiary.cli.vault import address
+from ostiary.cli.vault_words import address
 from ostiary.contracts.errors import BadInput, Conflict
 
 

@@ -11,6 +11,8 @@ from ostiary.contracts.records import dataclass
 
 WINDOW = 1_600
 _SEEDS = 256
+# For the few windows that meaning alone chooses.
+_FEW_SEEDS = 48
 # Further apart than any two characters of one document.
 _APART = 1 << 32
 
@@ -115,14 +117,18 @@ def _joined(parts: list[Array], kind: type) -> Array:
 
 def _units(each: Segment, totals: Sequence[Array]) -> Array:
     """All units of those documents that hold the units which score most, by any of these."""
-    count = min(_SEEDS, each.size)
-    if not count:
+    if not each.size:
         return np.empty(0, dtype=np.int64)
-    tops = [(total, np.argpartition(total, each.size - count)[each.size - count :]) for total in totals]
-    documents = np.unique(np.concatenate([each.document[top[total[top] > 0]] for total, top in tops]))
+    tops = [_top(total, min(seeds, each.size)) for total, seeds in zip(totals, (_SEEDS, _FEW_SEEDS), strict=False)]
+    documents = np.unique(each.document[np.concatenate(tops)])
     spans = each.bounds[documents + 1] - each.bounds[documents]
     starts = np.repeat(each.bounds[documents] - np.concatenate(([0], np.cumsum(spans)))[:-1], spans)
     return starts + np.arange(int(spans.sum()))
+
+
+def _top(total: Array, count: int) -> Array:
+    top = np.argpartition(total, len(total) - count)[len(total) - count :]
+    return top[total[top] > 0]
 
 
 def _stretched(field: _Field, chosen: list[tuple[int, int, int]], size: int) -> list[tuple[int, int, int]]:
