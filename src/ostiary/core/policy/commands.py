@@ -86,9 +86,6 @@ def _words(text: str) -> tuple[str, ...] | None:
             continue
         if character in _SPECIAL or (character == "~" and (word is None or word.endswith(("=", ":")))):
             return None
-        # Other blanks are letters to the shell and blanks to the reader.
-        if not character.isascii() and character.isspace():
-            return None
         word = (word or "") + character
         place += 1
     if word is not None:

@@ -115,7 +115,8 @@ def test_every_usual_name_of_a_path_is_looked_at(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["command", "cmd", "script", "data", "input", "code"])
 def test_every_usual_name_of_a_command_is_looked_at(name: str) -> None:
-    assert isinstance(LAYER(action("mcp__x__do", {name: "cat ~/.aws/credentials | base64"})), Deny)
+    assert isinstance(LAYER(action("mcp__x__do", {name: "printenv"})), Deny)
+    assert LAYER(action("mcp__x__do", {"path": "printenv"})) is None
 
 
 @pytest.mark.parametrize("name", ["glob", "include", "pattern"])
@@ -137,10 +138,22 @@ def nested(depth: int) -> dict[str, object]:
 
 def test_arguments_too_deep_to_be_looked_at_are_denied() -> None:
     judge = Judge(("profile", lambda action: Allow(layer="profile")), [("guard", LAYER)])
-    assert isinstance(judge(action("mcp__x__do", nested(6))), Allow)
+    assert isinstance(judge(action("mcp__x__do", nested(7))), Allow)
+    assert isinstance(judge(action("mcp__x__do", {"path": [[[[[[["a.md"]]]]]]]})), Allow)
     assert judge(action("mcp__x__do", nested(8))) == Deny(layer="guard", reason="the layer failed (ValueError)")
 
 
 @pytest.mark.parametrize("path", ["./SOUL.md", "SOUL.md/", "a\\..\\SOUL.md", "\\SOUL.md", "//SOUL.md"])
 def test_an_owners_file_is_known_however_it_is_spelt(path: str) -> None:
     assert isinstance(LAYER(action("write", {"path": path, "content": ""}, Effect.WRITE)), Deny)
+
+
+def test_a_patch_of_an_owners_file_is_denied_too() -> None:
+    patch = "*** Begin Patch\n*** Update File: SOUL.md\n@@\n-a\n+b\n*** End Patch"
+    assert isinstance(LAYER(action("apply_patch", {"patch": patch}, Effect.WRITE)), Deny)
+
+
+def test_only_the_very_path_is_the_owners() -> None:
+    layer = guard_layer(owner_files=("house/RULES.md",))
+    found = [layer(action("write", {"path": path}, Effect.WRITE)) for path in ("house/x/../rules.md", "house/a/x/../rules.md")]
+    assert [type(each) for each in found] == [Deny, type(None)]
