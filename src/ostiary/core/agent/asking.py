@@ -146,7 +146,7 @@ class Asking:
         rules = self._rules()
         if messages is None:
             messages = sent_messages(session, rules.pruning, facts, self._clock.now())
-        blobs = await blobs_of(messages, self._sessions.store, sees_images=facts.sees_images)
+        blobs = await blobs_of(session, messages, self._sessions.store, sees_images=facts.sees_images)
         return build_request(
             session, turn, prepared, choice, blobs, default_thinking=rules.thinking, facts=facts, messages=messages
         )

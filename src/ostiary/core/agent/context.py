@@ -12,7 +12,7 @@ from ostiary.contracts.tool import ToolSpec
 from ostiary.core.agent.prompt import turn_note
 from ostiary.core.agent.room import answer_room
 from ostiary.core.agent.room import estimate as estimate
-from ostiary.core.agent.spotlight import spotlit
+from ostiary.core.agent.spotlight import is_outside, spotlit
 from ostiary.core.sessions.session import Session, Turn
 from ostiary.core.sessions.summary import is_marked
 
@@ -77,11 +77,34 @@ def build_request(
 
 
 def _shown(session: Session, messages: Sequence[Message], facts: ModelFacts) -> tuple[Message, ...]:
-    seen = messages if facts.sees_images else viewable(messages)
-    if session.summary and is_marked(session.summary):
+    plain = plain_until(session, messages)
+    rest = messages[plain:]
+    if not facts.sees_images:
+        rest = viewable(rest)
+    if session.summary and is_marked(session.summary) and not plain:
         # It tells people's words from data by itself; marked once more, what people said would be data too.
-        return (seen[0], *spotlit(seen[1:]))
-    return spotlit(seen)
+        return (rest[0], *spotlit(rest[1:]))
+    return (*messages[:plain], *spotlit(rest))
+
+
+def plain_until(session: Session, messages: Sequence[Message]) -> int:
+    """How many of the first messages are sent as they are, whatever the model. Messages never change, so of the session's own
+    list only what was added is looked at."""
+    if messages is not session.messages:
+        return 0
+    place = session.plain
+    while place < len(messages) and _is_plain(messages[place]):
+        place += 1
+    session.plain = place
+    return place
+
+
+def _is_plain(message: Message) -> bool:
+    if isinstance(message, UserMessage):
+        return all(isinstance(part, Text) and not is_outside(part.label) for part in message.parts)
+    if isinstance(message, ToolMessage):
+        return not any(outcome.images or is_outside(outcome.label) for outcome in message.outcomes)
+    return True
 
 
 def images_of(messages: Sequence[Message]) -> list[Image]:
@@ -121,11 +144,11 @@ def _named(image: Image) -> str:
     return f"[image {image.media_type}, which this model cannot see]"
 
 
-async def blobs_of(messages: Sequence[Message], store: Store, *, sees_images: bool) -> dict[str, bytes]:
+async def blobs_of(session: Session, messages: Sequence[Message], store: Store, *, sees_images: bool) -> dict[str, bytes]:
     blobs: dict[str, bytes] = {}
     if not sees_images:
         return blobs
-    for image in images_of(messages):
+    for image in images_of(messages[plain_until(session, messages) :]):
         if image.digest not in blobs:
             blobs[image.digest] = await store.blob(image.digest) or b""
     return blobs

@@ -37,24 +37,24 @@ def _message(message: UserMessage | ToolMessage) -> Message:
     """The very same object if nothing of it is from outside, as nearly always: this is done for all of a history each time."""
     if isinstance(message, ToolMessage):
         for outcome in message.outcomes:
-            if _is_outside(outcome.label):
+            if is_outside(outcome.label):
                 return ToolMessage(outcomes=tuple(_outcome(outcome) for outcome in message.outcomes))
         return message
     for part in message.parts:
-        if isinstance(part, Text) and _is_outside(part.label):
+        if isinstance(part, Text) and is_outside(part.label):
             return UserMessage(parts=tuple(_part(part) for part in message.parts))
     return message
 
 
 def _part(part: UserPart) -> UserPart:
-    return replace(part, text=marks(part.text, part.label)) if isinstance(part, Text) and _is_outside(part.label) else part
+    return replace(part, text=marks(part.text, part.label)) if isinstance(part, Text) and is_outside(part.label) else part
 
 
 def _outcome(outcome: ToolOutcome) -> ToolOutcome:
-    return replace(outcome, text=marks(outcome.text, outcome.label)) if _is_outside(outcome.label) else outcome
+    return replace(outcome, text=marks(outcome.text, outcome.label)) if is_outside(outcome.label) else outcome
 
 
-def _is_outside(label: Label) -> bool:
+def is_outside(label: Label) -> bool:
     """Not the results of a client's own tools: the client formats them for the model, and says nothing of their origin."""
     return label.trust is Trust.UNTRUSTED and label.sources != CLIENT_TOOL
 

@@ -123,8 +123,9 @@ class Session:
 
     `title` is what was said first. `summary` stands for what was said before `messages[1]`; empty if nothing was summarised.
     `renewed` is the seq at which this stretch of the conversation began: the last summary, or a new beginning. Not part of the
-    fold are `pruned` (messages as they were last sent instead of those at these places), `counted` (the tokens a model counted,
-    at so many characters) and `flushed` (the seq at which the model last wrote down what to remember; None: nobody looked)."""
+    fold are `pruned` (messages as they were last sent instead of those at these places), `plain` (so many of the first messages
+    are known to be sent as they are), `counted` (the tokens a model counted, at so many characters) and `flushed` (the seq at
+    which the model last wrote down what to remember; None: nobody looked)."""
 
     def __init__(self, key: SessionKey) -> None:
         self.key = key
@@ -152,6 +153,7 @@ class Session:
         self.renewed = 0
         self.answered_at = 0.0
         self.pruned: dict[int, Message] = {}
+        self.plain = 0
         self.counted = (0, 0)
         self.flushed: int | None = None
 
@@ -305,7 +307,7 @@ class Session:
         """Labels outlive the text they came with, and what the owner vouched for stays vouched for: the label is left alone."""
         self.marks = [(name, index + shift) for name, index in self.marks if index + shift >= 0]
         self.messages, self.digest, self.characters = messages, _EMPTY_DIGEST, 0
-        self.pruned, self.counted = {}, (0, 0)
+        self.pruned, self.plain, self.counted = {}, 0, (0, 0)
         for message in messages:
             self._measure(message)
 

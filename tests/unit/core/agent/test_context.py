@@ -2,19 +2,23 @@
 
 from typing import cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.core.routing.inbound import quick
 
-from ostiary.contracts.content import Image, Label, Message, Text, ToolMessage, ToolOutcome, Trust, UserMessage
+from ostiary.contracts.content import AssistantMessage, Image, Label, Message, Text, ToolMessage, ToolOutcome, Trust, UserMessage
+from ostiary.contracts.events import Recorded, Reset
 from ostiary.contracts.identity import SessionKey
 from ostiary.contracts.model import ModelFacts, ModelRef, ToolSchema
 from ostiary.contracts.store import Store
 from ostiary.contracts.tool import Effect, ToolSpec
-from ostiary.core.agent.context import blobs_of, kept_from, offered_tools, too_long, viewable
+from ostiary.core.agent.context import blobs_of, kept_from, offered_tools, plain_until, too_long, viewable
 from ostiary.core.sessions.session import Session
 
 LABEL = Label(trust=Trust.OWNER)
+WEB = Label(trust=Trust.UNTRUSTED, sources=("tool:web_fetch",))
+NOBODYS = Session(SessionKey("main", "main"))
 FACTS = ModelFacts(ref=ModelRef("kit", "m"), context_window=1000, max_tokens=100)
 
 
@@ -76,9 +80,9 @@ async def test_every_picture_is_fetched_once_and_none_for_a_model_that_is_blind(
     outcome = ToolOutcome(call_id="c", name="n", text="", is_error=False, label=LABEL, images=(picture("b"),))
     messages: list[Message] = [UserMessage(parts=(picture("a"), picture("a"), picture("gone"))), ToolMessage(outcomes=(outcome,))]
     blobs = Blobs()
-    assert await blobs_of(messages, cast(Store, blobs), sees_images=True) == {"a": b"a", "gone": b"", "b": b"b"}
+    assert await blobs_of(NOBODYS, messages, cast(Store, blobs), sees_images=True) == {"a": b"a", "gone": b"", "b": b"b"}
     assert blobs.asked == ["a", "gone", "b"]
-    assert await blobs_of(messages, cast(Store, blobs), sees_images=False) == {}
+    assert await blobs_of(NOBODYS, messages, cast(Store, blobs), sees_images=False) == {}
 
 
 def test_a_blind_model_is_told_of_the_picture_and_its_label_stays() -> None:
@@ -94,3 +98,35 @@ def test_a_blind_model_gets_no_pictures_from_tools_either() -> None:
     (message,) = viewable([ToolMessage(outcomes=(outcome,))])
     assert isinstance(message, ToolMessage)
     assert (message.outcomes[0].images, "cannot see" in message.outcomes[0].text) == ((), True)
+
+
+def test_of_a_history_that_grows_only_what_is_sent_otherwise_is_looked_at_again() -> None:
+    session = Session(SessionKey("main", "main"))
+    session.messages += [UserMessage(parts=(Text(text="hi", label=LABEL),)), AssistantMessage(parts=(), model="kit/m")]
+    first = plain_until(session, session.messages)
+    session.messages += [UserMessage(parts=(Text(text="page", label=WEB),)), UserMessage(parts=(Text(text="so?", label=LABEL),))]
+    assert (first, plain_until(session, session.messages), session.plain) == (2, 2, 2)
+    assert plain_until(session, list(session.messages)) == 0
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        UserMessage(parts=(Text(text="page", label=WEB),)),
+        UserMessage(parts=(Text(text="look", label=LABEL), picture("a"))),
+        ToolMessage(outcomes=(ToolOutcome(call_id="c", name="t", text="page", is_error=False, label=WEB),)),
+        ToolMessage(outcomes=(ToolOutcome(call_id="c", name="t", text="", is_error=False, label=LABEL, images=(picture("a"),)),)),
+    ],
+)
+def test_what_came_from_outside_and_pictures_are_not_plain(message: Message) -> None:
+    session = Session(SessionKey("main", "main"))
+    session.messages.append(message)
+    assert plain_until(session, session.messages) == 0
+
+
+def test_a_conversation_that_begins_anew_is_looked_at_anew() -> None:
+    session = Session(SessionKey("main", "main"))
+    session.messages.append(AssistantMessage(parts=(), model="kit/m"))
+    assert plain_until(session, session.messages) == 1
+    session.apply(Recorded(session=session.name, seq=1, turn="", at=1.0, event=Reset(reason="/new")))
+    assert session.plain == 0

@@ -126,7 +126,7 @@ async def test_a_store_that_does_not_take_a_snapshot_changes_nothing(tmp_path: P
 
 
 def test_nothing_of_a_session_is_left_out_of_a_snapshot() -> None:
-    not_folded = {"key", "name", "turn", "prefix_text", "pruned", "counted", "flushed"}
+    not_folded = {"key", "name", "turn", "prefix_text", "pruned", "plain", "counted", "flushed"}
     assert set(vars(Session(KEY))) - not_folded == {each.name for each in fields(Frozen)}
     made_of_a_step = {"calls", "suspended", "unattended"}
     assert {each.name for each in fields(Turn)} - made_of_a_step == {each.name for each in fields(FrozenTurn)}
