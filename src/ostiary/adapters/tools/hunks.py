@@ -45,10 +45,9 @@ class FilePatch:
 def parse(text: str) -> tuple[FilePatch, ...]:
     """Raises ToolError with the line that cannot be understood."""
     lines = text.replace("\r\n", "\n").split("\n")
-    while lines and not lines[0].strip():
-        lines.pop(0)
-    while lines and not lines[-1].strip():
-        lines.pop()
+    first = next((place for place, line in enumerate(lines) if line.strip()), len(lines))
+    last = next((place for place in range(len(lines), first, -1) if lines[place - 1].strip()), first)
+    lines = lines[first:last]
     if lines and lines[0].startswith("```") and lines[-1].strip() == "```":
         lines = lines[1:-1]
     is_envelope = bool(lines) and lines[0].strip() == "*** Begin Patch"
@@ -123,9 +122,9 @@ class _Reader:
             under = "" if numbers else line[2:].removesuffix("@@").strip()
             self._place += 1
         lines, ends = self._body()
-        while lines and lines[-1] == (" ", "") and self._lines[self._place - 1] == "":
+        if self._lines[self._place - 1] == "":
             # An empty line between two parts of the patch belongs to neither.
-            lines = lines[:-1]
+            lines = lines[: len(lines) - _empty_at_end(lines)]
         at_end = (self._peek() or "").rstrip() == "*** End of File"
         self._place += at_end
         if not lines:
@@ -199,8 +198,7 @@ class _Reader:
         lines, ends = self._body()
         wanted = int(numbers[2] or 1), int(numbers[4] or 1)
         # A blank line behind the last hunk belongs to the message around the patch.
-        while lines and lines[-1] == (" ", "") and _sizes(lines)[0] > wanted[0]:
-            lines = lines[:-1]
+        lines = lines[: len(lines) - max(0, min(_empty_at_end(lines), _old_lines(lines) - wanted[0]))]
         if not lines:
             raise self._wrong("a change without lines")
         # Where nothing is old the number is that of the line in front.
@@ -208,8 +206,12 @@ class _Reader:
         return Hunk(lines=lines, near=max(0, near), ends=ends)
 
 
-def _sizes(lines: tuple[Line, ...]) -> tuple[int, int]:
-    return sum(sign != "+" for sign, _ in lines), sum(sign != "-" for sign, _ in lines)
+def _old_lines(lines: tuple[Line, ...]) -> int:
+    return sum(sign != "+" for sign, _ in lines)
+
+
+def _empty_at_end(lines: tuple[Line, ...]) -> int:
+    return next((count for count, line in enumerate(reversed(lines)) if line != (" ", "")), len(lines))
 
 
 def _name(line: str) -> str | None:

@@ -55,7 +55,7 @@ class ApplyPatch:
             raise ToolError(f"The patch is {len(text):,} characters long; at most {MAX_WRITTEN:,} are possible.")
         work = _Work(self._files, context)
         try:
-            for patch in parse(text):
+            for patch in parse(text) if len(text) < _LARGE else await anyio.to_thread.run_sync(parse, text):
                 await work.apply(patch)
             return work.result(self._clock.now())
         except ToolError as error:

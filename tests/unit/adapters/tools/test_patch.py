@@ -1,5 +1,7 @@
 """apply_patch, in both formats."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -240,11 +242,11 @@ async def test_a_change_that_does_not_fit_is_shown_where_it_nearly_does(lines: t
 
 
 async def test_lines_that_are_all_alike_take_no_longer_than_others() -> None:
-    documents = MemoryDocuments().put("_workspace", "w", "x\ny\n" * 200_000)
+    documents = MemoryDocuments().put("_workspace", "w", "x\ny\n" * 100_000)
     with pytest.raises(ToolError, match="several places"):
-        await apply(documents, envelope("*** Update File: w", *[" x", " y"] * 100_000, "+z"))
+        await apply(documents, envelope("*** Update File: w", *[" x", " y"] * 50_000, "+z"))
     with pytest.raises(ToolError, match="does not fit"):
-        await apply(documents, envelope("*** Update File: w", *[" x", " y"] * 100_000, " y", "+z"))
+        await apply(documents, envelope("*** Update File: w", *[" x", " y"] * 50_000, " y", "+z"))
 
 
 async def test_many_changes_of_a_long_file_are_found_without_reading_it_for_each() -> None:
@@ -271,3 +273,16 @@ async def test_kinds_of_quotes_and_dashes_of_the_file_are_kept() -> None:
     documents = MemoryDocuments().put("_workspace", "w", "\u201cone\u201d \u2013 cafe\u0301\ntwo\n")
     changed = await after(documents, envelope("*** Update File: w", ' "one" - caf\u00e9', "-two", "+2"))
     assert changed.text("w") == "\u201cone\u201d \u2013 cafe\u0301\n2\n"
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "\n" * 400_000,
+        "*** Begin Patch\n*** Update File: b.txt\n-two\n+2" + "\n" * 300_000 + "*** End Patch",
+        "--- a/b.txt\n+++ b/b.txt\n@@ -2,1 +2,1 @@\n-two\n+2" + "\n" * 300_000 + "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b",
+    ],
+)
+async def test_empty_lines_without_number_are_read_once(patch: str) -> None:
+    with suppress(ToolError):
+        await apply(house(), patch)

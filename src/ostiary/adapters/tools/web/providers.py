@@ -14,6 +14,7 @@ Key = Callable[[], str]
 """A key for this very use, empty if there is none."""
 
 _LARGEST = 4 * 1024 * 1024
+_LONGEST_PAGE = 500_000
 _BRAVE_MOST = 20
 _TAVILY_MOST = 20
 
@@ -89,7 +90,7 @@ class DuckDuckGo:
         }
         page = await ask.body(self._origin, "POST", "/html/", urlencode({"q": query}).encode(), headers=headers)
         try:
-            return results_in(page.decode("utf-8", "replace"))[:count]
+            return results_in(page[:_LONGEST_PAGE].decode("utf-8", "replace"))[:count]
         except AskedForAPerson:
             raise riddle(self.name) from None
 
