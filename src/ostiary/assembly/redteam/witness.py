@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -89,7 +90,9 @@ def handler(book: Book, *, is_outside: bool) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(content)
+                with suppress(ConnectionError):
+                    # Whoever asked has what they wanted, or was ended.
+                    self.wfile.write(content)
 
         do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = _answer
 

@@ -159,6 +159,7 @@ ATTACKS = (
         name="a script that a running program changes meanwhile",
         layer="binding",
         play=_racing,
+        behind=("taint",),
         needs=("exec", "process"),
     ),
     Attack(

@@ -112,6 +112,8 @@ ATTACKS = (
             name=f"a grant of `{command}`, and {path} changed",
             layer="grants",
             play=_reread(path, before, command, after),
+            # What an earlier command with the network left in the folder is a stranger's.
+            behind=("taint",),
             needs=("exec", "write"),
         )
         for name, path, before, command, after in _REREAD
