@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from ostiary.adapters.store.sqlite import SqliteReader
-    from ostiary.assembly.vault import Vault
+    from ostiary.assembly.vault import Reader, Vault
     from ostiary.contracts.identity import SessionKey
     from ostiary.contracts.store import Store
 
@@ -61,7 +60,7 @@ def show(
 
     name = _key(key)
 
-    async def look(store: "SqliteReader") -> tuple[Any, str]:
+    async def look(store: "Reader") -> tuple[Any, str]:
         return await store.read(name, turn=turn), await store.verify(name)
 
     events, broken = _read(look)
@@ -80,7 +79,8 @@ def export(
     key: Key,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A file, instead of standard output.")] = None,
 ) -> None:
-    """Write a conversation as JSON lines."""
+    """Write a conversation as JSON lines, without the secrets in it."""
+    from ostiary.cli.guarding import house_guard
     from ostiary.cli.transcript import write
     from ostiary.core.sessions.session import fold
 
@@ -88,7 +88,8 @@ def export(
     events = _read(lambda store: store.read(name))
     if not events:
         raise _unknown(key)
-    text = "\n".join(write(key, fold(name, events).messages)) + "\n"
+    guard = house_guard()
+    text = "".join(f"{guard.redact(line)}\n" for line in write(key, fold(name, events).messages))
     if output is None:
         sys.stdout.write(text)
     else:
@@ -101,11 +102,12 @@ def import_(
     file: Annotated[Path, typer.Argument(help="JSON lines; - reads standard input.")],
 ) -> None:
     """Make a session out of JSON lines; broken ones are mended, and what was mended is said."""
+    from ostiary.cli.guarding import house_guard
     from ostiary.cli.transcript import read
     from ostiary.contracts.events import Imported
     from ostiary.core.sessions.repair import repair
 
-    found = read(_read_text(file).splitlines(), file.name)
+    found = read([*map(house_guard().redact, _read_text(file).splitlines())], file.name)
     mended = repair(found.messages)
     notes = (*found.notes, *mended.notes)
     _begin(_key(key), (Imported(messages=mended.messages, source=file.name, notes=notes),))
@@ -277,7 +279,7 @@ def _has_store() -> bool:
     return has_store(home())
 
 
-def _read(look: "Callable[[SqliteReader], Awaitable[T]]") -> T:
+def _read(look: "Callable[[Reader], Awaitable[T]]") -> T:
     """Works beside a running gateway: readers never block."""
     from ostiary.assembly.gateway import open_reader
     from ostiary.cli.home import home
