@@ -3,7 +3,7 @@ import { isOver } from "../conversation.js";
 import { plural } from "../format.js";
 import { gateway } from "../gateway.js";
 import { Icon } from "../icons.js";
-import { html, useEffect, useEvent, useRef, useState } from "../lib.js";
+import { cls, html, useEffect, useEvent, useRef, useState } from "../lib.js";
 import { complain } from "../parts/basics.js";
 import { Diff } from "./diff.js";
 
@@ -42,9 +42,10 @@ const Card = ({ turn, files, onDone }) => {
     }
     setBusy(false);
   };
+  const isBack = Boolean(undone && !undone.conflicts.length) || files.every((file) => file.undone);
   const canUndo = isOver(turn) && !undone && files.some((file) => file.current) && gateway.offers("changes.undo");
   return html`
-    <section class="changes" aria-label="Files this turn changed">
+    <section class=${cls("changes", isBack && "taken-back")} aria-label="Files this turn changed">
       <header><strong>Changed ${plural(files.length, "file")}</strong><small class="plus">+${sum("added")}</small><small class="minus">−${sum("removed")}</small><span class="space"></span>
         ${canUndo && html`<button type="button" class="button small" disabled=${isBusy} onClick=${undo}><${Icon} name="undo" size=${14} /> Undo</button>`}
         ${!canUndo && !undone && isOver(turn) && html`<small class="muted">${standing(files)}</small>`}</header>
