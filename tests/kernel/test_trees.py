@@ -135,6 +135,11 @@ async def test_a_terminal_can_be_typed_into(fence: Fence) -> None:
     assert b"/dev/" in done.output
 
 
+async def test_a_terminal_has_its_size_from_the_start(fence: Fence) -> None:
+    said = {(await fence.run("/bin/stty", "size", pty=True)).output for _ in range(20)}
+    assert said == {b"24 80\r\n"}
+
+
 async def test_output_is_read_from_where_it_was_left(fence: Fence) -> None:
     async with fence.sandbox.start(Command(argv=("/bin/cat",)), fence.profile) as process:
         await process.write(b"one\n")

@@ -4,7 +4,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -157,6 +157,15 @@ async def test_when_all_servers_are_busy_a_command_gets_a_sandbox_of_its_own(tmp
     async with aclosing(sandbox), sandbox.start(sleep, profile(tmp_path / "a")):
         assert (await sandbox.run(TRUE, profile(tmp_path / "b"))).code == 0
         assert len(sandbox._servers._kept) == 1
+
+
+async def test_many_long_commands_keep_no_other_from_running(tmp_path: Path) -> None:
+    sleep = Command(argv=("/bin/sleep", "60"))
+    async with aclosing(Bubblewrap(state=tmp_path / "state")) as sandbox, AsyncExitStack() as held:
+        for _ in range(40):
+            await held.enter_async_context(sandbox.start(sleep, profile(tmp_path / "a")))
+        assert (await sandbox.run(TRUE, profile(tmp_path / "a"))).code == 0
+        assert len(sandbox._servers._living) == 1
 
 
 async def test_an_idle_server_ends_by_itself_and_another_is_started(tmp_path: Path) -> None:

@@ -38,16 +38,13 @@ static void give_name(const char *place, const char *name, const char *path)
 /* The devices every program expects, below PLACE/dev. bubblewrap would make the same, and read the list of all mounts for each. */
 static void make_devices(const char *place)
 {
-    static const char names[][8] = { "null", "zero", "full", "random", "urandom", "tty" };
-    static const char links[][2][16] = { { "/proc/self/fd", "fd" }, { "/proc/self/fd/0", "stdin" }, { "/proc/self/fd/1", "stdout" },
-                                         { "/proc/self/fd/2", "stderr" }, { "pts/ptmx", "ptmx" } };
+    static const char *const devices[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty" };
+    static const char *const links[][2] = { { "/proc/self/fd", "fd" }, { "/proc/self/fd/0", "stdin" }, { "/proc/self/fd/1", "stdout" },
+                                            { "/proc/self/fd/2", "stderr" }, { "pts/ptmx", "ptmx" } };
     if (chdir(place) < 0 || mkdir("dev", 0755) < 0 || mkdir("dev/shm", 0755) < 0 || mkdir("dev/pts", 0755) < 0 || chdir("dev") < 0)
         stop("devices");
-    for (size_t each = 0; each < sizeof names / sizeof *names; each++) {
-        char path[16];
-        snprintf(path, sizeof path, "/dev/%s", names[each]);
-        give_name(".", names[each], path);
-    }
+    for (size_t each = 0; each < sizeof devices / sizeof *devices; each++)
+        give_name(".", devices[each] + sizeof "/dev", devices[each]);
     for (size_t each = 0; each < sizeof links / sizeof *links; each++)
         if (symlink(links[each][0], links[each][1]) < 0)
             stop("devices");

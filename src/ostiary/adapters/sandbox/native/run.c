@@ -150,13 +150,15 @@ static void set_limits(int status, const struct request *head)
 static int open_terminal(int status)
 {
     int unlock = 0, number = -1;
+    struct winsize size = { .ws_row = 24, .ws_col = 80 };
     char name[32];
     int far = open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (far < 0 || ioctl(far, TIOCSPTLCK, &unlock) < 0 || ioctl(far, TIOCGPTN, &number) < 0)
         fail(status, "terminal");
     snprintf(name, sizeof name, "/dev/pts/%d", number);
     int near = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (near < 0)
+    /* Now and not when the host has it: the command may look at once. */
+    if (near < 0 || ioctl(near, TIOCSWINSZ, &size) < 0)
         fail(status, "terminal");
     if (!pass_on(status, "P", &far, 1))
         fail(status, "terminal");

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 /* How long a run has the machine to itself before the next one is made ready. */
-enum { RUNS = 32, SPARES = 2, BREATH = 5 };
+enum { RUNS = 128, SPARES = 2, BREATH = 5 };
 
 /* `view` keeps the run's mounts until after its end was seen: taking them down is slow and nobody need wait for it. */
 static struct { pid_t pid; int view; } runs[RUNS];
