@@ -1,6 +1,8 @@
 """A call that a person must allow waits for them, durably, and means exactly what they saw."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from ostiary.kit.channels import MemoryChannel
 from ostiary.kit.clock import ManualClock
 from ostiary.kit.models import ScriptedModel, call, say
 from tests.journeys.engine.conftest import OpenHouse, Probe, pass_time, until
+from tests.unit.core.engines import Tool, engine
 
 MAIN = SessionKey("main", "main")
 OWNER = Principal(user=UserId(channel="memory", stable_id="owner"), role="owner")
@@ -113,6 +116,23 @@ async def test_silence_is_a_refusal_and_the_turn_goes_on(house: OpenHouse, chann
         assert (probe.calls, answered.answer, answered.by) == ([], "expired", "")
         with pytest.raises(BadInput, match="expired"):
             await desk_of(engine).answer(pending.id, True, by=OWNER)
+
+
+@pytest.mark.parametrize(("seconds", "counts"), [(299.999, True), (300.0, False)])
+async def test_a_yes_counts_up_to_the_end_of_five_minutes_and_not_at_it(tmp_path: Path, seconds: float, counts: bool) -> None:
+    tool = Tool()
+    async with engine(tmp_path, ScriptedModel([call("probe"), say("done")]), tools=[tool], decide=ask_first) as house:
+        await house.channel.say("do it")
+        desk = desk_of(house.supervisor)
+        await house.until(lambda: bool(desk.pending))
+        (pending,) = desk.pending
+        # The hand moves and nobody is woken: the answer is there before anybody noticed that its time is over.
+        house.clock.jump(seconds - (house.clock.now() - pending.asked_at))
+        refusal = nullcontext() if counts else pytest.raises(BadInput, match="not answered in time")
+        with refusal:
+            await desk.answer(pending.id, True, by=OWNER)
+        await house.until(lambda: any(each.text == "done" for each in house.channel.sent))
+        assert len(tool.calls) == int(counts)
 
 
 async def test_a_question_survives_a_restart_and_is_answered_there(house: OpenHouse, channel: MemoryChannel) -> None:
