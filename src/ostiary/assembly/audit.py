@@ -13,7 +13,7 @@ from typing import Protocol
 import anyio
 import anyio.to_thread
 
-from ostiary.adapters.store.sqlite import SqliteReader, SqliteStore
+from ostiary.assembly.vault import Reader, VaultStore
 from ostiary.contracts.audit import AuditEntry, AuditHead
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import BadInput, OstiaryError
@@ -93,7 +93,7 @@ def _append(path: Path, head: AuditHead) -> None:
 class CheckedAudit:
     """`contracts.audit.AuditLog`, held against the checkpoints in `home` and the note of them in the store."""
 
-    def __init__(self, store: SqliteReader, home: Path) -> None:
+    def __init__(self, store: Reader, home: Path) -> None:
         self._store = store
         self._path = home / HEADS
 
@@ -120,7 +120,7 @@ class CheckedAudit:
         return ""
 
 
-async def _noted(store: SqliteReader) -> AuditHead | None:
+async def _noted(store: Reader) -> AuditHead | None:
     body = await store.value(SPACE, "heads")
     if body is None:
         return None
@@ -135,7 +135,7 @@ class Auditor:
     """Notes from everywhere, written in batches; a checkpoint at the start, every 100 entries or 60 s while something comes,
     and at the end. With more than 2,000 notes waiting, further ones are counted and the count is noted."""
 
-    def __init__(self, store: SqliteStore, clock: Clock, home: Path) -> None:
+    def __init__(self, store: VaultStore, clock: Clock, home: Path) -> None:
         self._store = store
         self._clock = clock
         self._path = home / HEADS

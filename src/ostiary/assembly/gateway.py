@@ -13,12 +13,11 @@ import anyio
 from ostiary import __version__
 from ostiary.adapters.models.providers import EMBEDDED
 from ostiary.assembly.house import House, open_house
-from ostiary.assembly.vault import STORE, elsewhere, open_vault
+from ostiary.assembly.vault import STORE, Reader, elsewhere, open_vault
 from ostiary.contracts.errors import OstiaryError
 from ostiary.core.routing.supervisor import Supervisor
 
 if TYPE_CHECKING:
-    from ostiary.adapters.store.sqlite import SqliteReader
     from ostiary.gateway.tls import Certificate
 
 log = logging.getLogger("ostiary.gateway")
@@ -38,7 +37,7 @@ async def open_engine(home: Path) -> AsyncIterator[Supervisor]:
 
 
 @asynccontextmanager
-async def open_reader(home: Path) -> AsyncIterator["SqliteReader"]:
+async def open_reader(home: Path) -> AsyncIterator[Reader]:
     """Read what is stored, also while a gateway runs. Raises StoreRefused, StoreUnavailable."""
     from ostiary.adapters.store.sqlite import open_reader
     from ostiary.assembly.keys import store_key

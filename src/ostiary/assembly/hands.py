@@ -11,7 +11,6 @@ from anyio import create_task_group
 
 from ostiary.adapters.egress import Egress
 from ostiary.adapters.sandbox.ownership import unprivileged_user
-from ostiary.adapters.store.sqlite import SqliteStore
 from ostiary.adapters.tools.browsing import register_browser
 from ostiary.adapters.tools.diffs import unified
 from ostiary.adapters.tools.shell import ExecRules, Processes, register_shell
@@ -25,6 +24,7 @@ from ostiary.assembly.config.secret import SecretSource
 from ostiary.assembly.newest import Newest
 from ostiary.assembly.outlet import Outlet
 from ostiary.assembly.prompting import MAIN, is_private_place
+from ostiary.assembly.vault import VaultStore
 from ostiary.assembly.vault_exec import WorkspaceExec
 from ostiary.contracts.clock import Clock, Ids
 from ostiary.contracts.content import UserPart
@@ -84,7 +84,7 @@ class Ground:
 
     host: Host
     home: Path
-    store: SqliteStore
+    store: VaultStore
     newest: Newest
     clock: Clock
     ids: Ids

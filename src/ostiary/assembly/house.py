@@ -2,7 +2,6 @@
 
 import logging
 import os
-import random
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,8 +12,6 @@ import anyio
 
 from ostiary.adapters.credentials import Credential, CredentialStore, Secret
 from ostiary.adapters.egress import Egress
-from ostiary.adapters.store.snapshots import SnapshotCodec
-from ostiary.adapters.store.sqlite import SqliteStore
 from ostiary.adapters.tools.files import Files
 from ostiary.adapters.tools.image import register_image
 from ostiary.adapters.tools.message import register_message
@@ -27,10 +24,10 @@ from ostiary.assembly.circumstances import Circumstances
 from ostiary.assembly.config.load import Loaded, load, remember_good
 from ostiary.assembly.config.secret import environment, resolve
 from ostiary.assembly.config.watch import Live, watch
-from ostiary.assembly.control import ControlAtDesk, control_rules, engine_parts
+from ostiary.assembly.control import ControlAtDesk
 from ostiary.assembly.credential_key import credentials_key, open_credentials
-from ostiary.assembly.delivering import manner_of, renderer
 from ostiary.assembly.embedded import LazyEmbedded
+from ostiary.assembly.engine import build_engine, pushing
 from ostiary.assembly.hands import Ground, Hands, open_hands
 from ostiary.assembly.house_commands import house_commands
 from ostiary.assembly.house_tools import register_builtins, register_remembering
@@ -40,35 +37,21 @@ from ostiary.assembly.logging import guard_with
 from ostiary.assembly.machine import SortableIds, SystemClock
 from ostiary.assembly.memory import embedder_of, house_memory, keep_folders
 from ostiary.assembly.models import Sources, build_models
-from ostiary.assembly.newest import (
-    Newest,
-    NewestCatalogue,
-    NewestModel,
-    Verdicts,
-    name_of,
-    reset_reason,
-    session_may_send,
-    words_of,
-)
+from ostiary.assembly.newest import Newest, NewestCatalogue, NewestModel, Verdicts
 from ostiary.assembly.outlet import Outlet
-from ostiary.assembly.prompting import HousePrompts, is_private_place, may_see_session
+from ostiary.assembly.prompting import is_private_place, may_see_session
 from ostiary.assembly.prompts import load_templates
 from ostiary.assembly.reaching import Bytes, HouseOutbox, Imagining, Looking
 from ostiary.assembly.recent import RecentSecrets
-from ostiary.assembly.rules import Rules, compile_rules
-from ostiary.assembly.vault import Vault, open_vault
+from ostiary.assembly.rules import compile_rules
+from ostiary.assembly.vault import Vault, VaultStore, open_vault
 from ostiary.assembly.vault_exec import WorkspaceExec
 from ostiary.contracts.channel import Channel
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import OstiaryError, StoreUnavailable
-from ostiary.contracts.messages import Address
 from ostiary.contracts.records import dataclass
 from ostiary.core.agent.bootstrap import BOOTSTRAP, FILES, folder_of, memory_moves, setup_writes
-from ostiary.core.agent.run import Runner
-from ostiary.core.agent.tool_calls import ToolCalls
-from ostiary.core.agent.tool_hooks import ToolHooks
 from ostiary.core.approvals.desk import Approvals
-from ostiary.core.approvals.notice import Teller
 from ostiary.core.control.control import Control
 from ostiary.core.memory.memory import Memory
 from ostiary.core.policy.guard import guard_layer
@@ -76,9 +59,7 @@ from ostiary.core.policy.secrets import Guard
 from ostiary.core.routing.approval_commands import add_approval_commands
 from ostiary.core.routing.change_commands import Changes, add_change_commands
 from ostiary.core.routing.control_commands import house_line
-from ostiary.core.routing.delivery import Delivery
 from ostiary.core.routing.desk import CommandDesk
-from ostiary.core.routing.feed import Feed
 from ostiary.core.routing.intake import Intake
 from ostiary.core.routing.lanes import Lanes
 from ostiary.core.routing.memory_commands import add_memory_commands
@@ -97,7 +78,7 @@ class House:
     """An assembled engine and what the door needs besides."""
 
     engine: Supervisor
-    store: SqliteStore
+    store: VaultStore
     newest: Newest
     catalogue: NewestCatalogue
     credentials: CredentialStore
@@ -256,126 +237,31 @@ def _build(
     guard: Guard,
     auditor: Auditor,
 ) -> House:
-    host, home, store, newest, clock, ids = ground.host, ground.home, ground.store, ground.newest, ground.clock, ground.ids
-    catalogue = NewestCatalogue(newest)
-    feed = Feed()
-    sessions = Sessions(store=store, feed=feed, clock=clock, codec=SnapshotCodec())
-    config = newest.live.current.config
-
-    def pushes(channel: str) -> bool:
-        known = host.channels.get(channel)
-        return known is not None and known.capabilities.pushes
-
-    delivery = Delivery(
-        sessions=sessions,
-        channels=host.channels,
-        clock=clock,
-        may_send=lambda session, address: session_may_send(newest.rules, session, address),
-        manner=lambda channel: manner_of(newest.live.current.config, channel),
-        render=renderer(lambda: newest.live.current.config, host.channels),
-        chance=random.random,
-    )
-    verdict = Verdicts(host, newest)
-    approvals = Approvals(sessions=sessions, clock=clock, ids=ids)
-    approvals.tell = Teller(pushes=delivery.pushes, rows=delivery.rows, send=delivery.send).tell
-
-    def is_attended(address: Address) -> bool:
-        return not delivery.pushes(address)
-
-    calls = ToolCalls(
-        sessions=sessions,
-        tools=host.tools,
-        decide=verdict.decide,
-        clock=clock,
-        limits=newest.rules.tool_limits,
-        approvals=approvals,
-        hooks=ToolHooks(host.hooks_of),
-        redact=guard.redact,
-        is_attended=is_attended,
-    )
-    prompts = HousePrompts(
-        documents=store.documents,
-        tools=host.tools,
-        clock=clock,
-        rules=lambda: newest.rules,
-        names=lambda agent: name_of(newest, agent),
-        pushes=pushes,
-        first_session=first_session,
-        switches=lambda: control.generation,
-    )
-    runner = Runner(
-        sessions=sessions,
-        model=NewestModel(newest),
-        catalogue=catalogue,
-        prompts=prompts,
-        calls=calls,
-        clock=clock,
-        outgoing=delivery,
-        rules=lambda: newest.rules.run,
-        guard=guard,
-    )
-    lanes = Lanes(
-        sessions=sessions,
-        runner=runner,
-        clock=clock,
-        ids=ids,
-        caps=lambda: newest.rules.caps,
-        reset_reason=lambda item, last: reset_reason(newest.rules, item, last, clock.now()),
-        generation=lambda: newest.rules.generation,
-        words=lambda item, previous: words_of(newest, item, previous, pushes),
-        attach=hands.attach,
-    )
-    engine = Supervisor(
-        store=store,
-        sessions=sessions,
-        lanes=lanes,
-        delivery=delivery,
-        feed=feed,
-        clock=clock,
-        channels=host.channels,
-        approvals=approvals,
-    )
-    control = Control(
-        commit=sessions.write,
-        value=store.value,
-        clock=clock,
-        rules=lambda: control_rules(newest.live.current.config),
-        parts=lambda: engine_parts(lanes, delivery, processes=(hands.running,)),
-        is_busy=lambda: lanes.running > 0,
-        has_questions=lambda: bool(approvals.pending),
-        tools=lambda: tuple(host.tools),
-        plugin_tools=lambda: host.plugin_tools,
-    )
-    engine.control = circumstances.control = control
-    circumstances.sessions = sessions
-    circumstances.has_way_out = hands.running.has_way_out
+    host, store, newest, clock = ground.host, ground.store, ground.newest, ground.clock
+    works = build_engine(ground, hands, guard, circumstances, first_session=first_session)
+    engine, sessions, approvals, control = works.engine, works.sessions, works.approvals, works.control
     changes = Changes(sessions=sessions, documents=store.documents, clock=clock)
-
-    def follow(rules: Rules) -> None:
-        calls.limits = rules.tool_limits
-        engine.drain_seconds = rules.drain_seconds
-
-    newest.follow(follow)
+    config, pushes = newest.live.current.config, pushing(ground)
     register_builtins(ground, engine, hands, lambda: house_line(control.view(), clock.now(), len(approvals.pending)))
     outbox = HouseOutbox(
-        delivery=delivery, sessions=sessions, channels=lambda: tuple(filter(pushes, host.channels)), redact=guard.redact
+        delivery=works.delivery, sessions=sessions, channels=lambda: tuple(filter(pushes, host.channels)), redact=guard.redact
     )
     register_message(host, outbox=outbox)
     register_sessions(host, journals=store, clock=clock, may_see=may_see_session, max_bytes=config.tools.result_max_bytes)
     register_image(
         host,
         files=Files(store.documents, folder_of, is_private_place, guard.protected_path, settled=hands.settled),
-        describe=Looking(NewestModel(newest), catalogue, lambda: newest.rules.default_agent).describe,
+        describe=Looking(NewestModel(newest), works.catalogue, lambda: newest.rules.default_agent).describe,
         fetch=Bytes(hands.outlet).fetch,
         max_bytes=config.tools.result_max_bytes,
     )
-    imagining = Imagining(NewestModel(newest), catalogue, lambda: newest.rules.default_agent)
+    imagining = Imagining(NewestModel(newest), works.catalogue, lambda: newest.rules.default_agent)
     memory = house_memory(vault, newest, clock, guard=guard, sessions=sessions, imagining=imagining)
     register_remembering(ground, vault, memory, guard)
     add_memory_commands(host.add_command, memory, lambda: newest.rules.zone)
     add_approval_commands(host.add_command, approvals, clock)
     add_change_commands(host.add_command, changes)
-    desk = house_commands(host, control, newest, clock, is_attended)
+    desk = house_commands(host, control, newest, clock, works.is_attended)
     plugins = config.plugins
     if plugins.enabled:
         switches = {name: entry.enabled for name, entry in plugins.entries.items()}
@@ -384,13 +270,13 @@ def _build(
             newest.know_plugins(host.plugin_tools)
     engine.intake = Intake(
         sessions=sessions,
-        lanes=lanes,
-        delivery=delivery,
+        lanes=works.lanes,
+        delivery=works.delivery,
         channels=host.channels,
         desk=CommandDesk(
             commands=host.commands,
             controls=lambda: engine,
-            catalogue=lambda: catalogue,
+            catalogue=lambda: works.catalogue,
             rules=lambda: newest.rules.desk,
         ),
         clock=clock,
@@ -402,14 +288,14 @@ def _build(
         engine=engine,
         store=store,
         newest=newest,
-        catalogue=catalogue,
+        catalogue=works.catalogue,
         credentials=credentials,
         environ=environ,
-        home=home,
+        home=ground.home,
         host=host,
         embedded=sources.embedded,
         sessions=sessions,
-        lanes=lanes,
+        lanes=works.lanes,
         sources=sources,
         clock=clock,
         recent=RecentSecrets(clock),
@@ -417,7 +303,7 @@ def _build(
         control=control,
         control_desk=desk,
         changes=changes,
-        verdict=verdict,
+        verdict=works.verdict,
         outlet=hands.outlet,
         auditor=auditor,
         guard=guard,
@@ -427,7 +313,7 @@ def _build(
     )
 
 
-async def _fill_workspace(store: SqliteStore, clock: SystemClock, loaded: Loaded) -> None:
+async def _fill_workspace(store: VaultStore, clock: SystemClock, loaded: Loaded) -> None:
     if loaded.config.agents.defaults.skip_bootstrap:
         return
     existing = [version.path for version in await store.documents.list(BOOTSTRAP)]
@@ -444,7 +330,7 @@ async def _reload(home: Path, environ: Mapping[str, str], clock: SystemClock, ne
         newest.take(change, sources)
 
 
-async def _keep_house(store: SqliteStore, clock: SystemClock) -> None:
+async def _keep_house(store: VaultStore, clock: SystemClock) -> None:
     while True:
         await clock.sleep(HOUSEKEEPING_SECONDS)
         try:

@@ -5,17 +5,19 @@ is a client with the same interfaces; then nothing of it is read or written here
 """
 
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol
 
-from ostiary.adapters.store.sqlite import SqliteStore, StoreLimits, open_store
+from ostiary.adapters.store.sqlite import SqliteReader, SqliteStore, StoreLimits, open_store
 from ostiary.assembly.config.schema import Config
+from ostiary.contracts.audit import AuditHead, AuditLog
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import ConfigInvalid
 from ostiary.contracts.records import dataclass
-from ostiary.contracts.search import Embedder
+from ostiary.contracts.search import Embedder, Index
+from ostiary.contracts.store import Documents, Store
 
 if TYPE_CHECKING:
     from ostiary.adapters.search import SearchIndex
@@ -28,13 +30,40 @@ VAULT_TOKEN = "vault.token"  # noqa: S105 - the credential's name
 REMOTE_PATIENCE = 20.0
 
 
+class VaultStore(Store, Protocol):
+    """A store with its documents and its audit log. `on_audit` is told the seq of each new entry; `connections`
+    are those of this process."""
+
+    on_audit: Callable[[int], None] | None
+
+    @property
+    def documents(self) -> Documents: ...
+
+    @property
+    def connections(self) -> int: ...
+
+    def audit(self, heads: tuple[AuditHead, ...] = ()) -> AuditLog: ...
+
+
+Reader = SqliteReader | VaultStore
+"""What is stored, for those who only look."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vault:
     """`embedder` is None where text is found by words alone."""
 
+    store: VaultStore
+    search: Index
+    embedder: Embedder | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnVault(Vault):
+    """Held by this process."""
+
     store: SqliteStore
     search: "SearchIndex"
-    embedder: Embedder | None
 
 
 @asynccontextmanager
@@ -51,7 +80,7 @@ async def open_vault(
     """Held alone, or the client of the process that holds it; that one is waited for `patience` seconds. Nothing of the index
     is loaded before its first use. Raises StoreRefused (another process holds it, wrong key or token, damaged),
     StoreUnavailable, ConfigInvalid."""
-    opened = (
+    opened: AbstractAsyncContextManager[Vault] = (
         _remote(home, clock, config, os.environ if environ is None else environ, patience)
         if config.vault.mode == "remote"
         else open_embedded(home, key, clock=clock, config=config, embedder=embedder)
@@ -63,14 +92,14 @@ async def open_vault(
 @asynccontextmanager
 async def open_embedded(
     home: Path, key: bytes, *, clock: Clock, config: Config, embedder: Embedder | None
-) -> AsyncIterator[Vault]:
+) -> AsyncIterator[OwnVault]:
     """In this process, whatever the mode is."""
     limits = StoreLimits(document_bytes=config.vault.document_max_bytes, quota_bytes=config.vault.quota_bytes)
     async with open_store(home / STORE, key, clock=clock, limits=limits) as store:
         from ostiary.adapters.search import open_search
 
         async with open_search(home / SEARCH, key, store=store, embedder=embedder, clock=clock) as search:
-            yield Vault(store=store, search=search, embedder=embedder)
+            yield OwnVault(store=store, search=search, embedder=embedder)
 
 
 def elsewhere(home: Path, environ: Mapping[str, str] | None = None) -> Config | None:
@@ -113,5 +142,4 @@ async def _remote(home: Path, clock: Clock, config: Config, environ: Mapping[str
 
     secret = token()
     async with open_remote_vault(config.vault.url, lambda: secret, clock=clock, patience=patience) as vault:
-        # The same attributes: one conformance suite runs over both stores.
-        yield Vault(store=cast(SqliteStore, vault.store), search=cast("SearchIndex", vault.search), embedder=vault.embedder)
+        yield Vault(store=vault.store, search=vault.search, embedder=vault.embedder)

@@ -22,7 +22,7 @@ from ostiary.assembly.config.secret import environment, resolve
 from ostiary.assembly.credential_key import credentials_key, open_credentials
 from ostiary.assembly.keys import store_key
 from ostiary.assembly.machine import SystemClock
-from ostiary.assembly.vault import VAULT_TOKEN, Vault, open_embedded
+from ostiary.assembly.vault import VAULT_TOKEN, OwnVault, Vault, open_embedded
 from ostiary.contracts.clock import Clock
 from ostiary.contracts.errors import BadInput, OstiaryError, StoreUnavailable
 from ostiary.contracts.search import Embedder
@@ -138,7 +138,7 @@ def _noting(group: TaskGroup, store: Store, clock: Clock) -> Note:
     return note
 
 
-def _pages(vault: Vault, config: Config, clock: Clock) -> Pages:
+def _pages(vault: OwnVault, config: Config, clock: Clock) -> Pages:
     from ostiary.adapters.tools.diffs import unified
 
     began = clock.monotonic()

@@ -18,7 +18,7 @@ from ostiary.assembly.config.load import load
 from ostiary.assembly.config.schema import Config
 from ostiary.assembly.keys import store_key
 from ostiary.assembly.machine import SystemClock
-from ostiary.assembly.vault import Vault, open_vault
+from ostiary.assembly.vault import OwnVault, Vault, open_vault
 from ostiary.cli.vault_access import NewFile, Restored, RestoreWish, VaultStatus, Wrote, missing, row, watched
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import BadInput, Conflict, QuotaExceeded
@@ -204,25 +204,26 @@ class LocalVault:
                     progress(await search.status())
 
             group.start_soon(report)
-            if self._config.vault.mode == "remote":
+            if not isinstance(self._vault, OwnVault):
                 # Any question makes the vault look for changes; one about nothing costs nothing.
                 await search.query("-", reach=Reach(collections=()))
                 await watched(search.status, lambda status: not status.waiting, progress)
             elif vectors:
-                await search.settle()
+                await self._vault.search.settle()
             else:
-                await search.take_in()
+                await self._vault.search.take_in()
             group.cancel_scope.cancel()
         return await search.status()
 
     async def reindex(self, progress: Callable[[float], None]) -> None:
-        search = self._vault.search
-        if self._config.vault.mode == "remote":
-            await search.ask_reindex()
+        vault = self._vault
+        if not isinstance(vault, OwnVault):
+            await vault.search.ask_reindex()
             await watched(
-                search.status, lambda status: status.rebuilding is None, lambda status: progress(status.rebuilding or 0.0)
+                vault.search.status, lambda status: status.rebuilding is None, lambda status: progress(status.rebuilding or 0.0)
             )
             return
+        search = vault.search
         async with anyio.create_task_group() as group:
 
             async def report() -> None:

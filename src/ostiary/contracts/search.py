@@ -75,6 +75,18 @@ class Search(Protocol):
         ...
 
 
+class Index(Search, Protocol):
+    """A search that keeps itself up to date while `run` runs, here or in another process."""
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        ...
+
+    async def ask_reindex(self) -> None:
+        """Begin a new index, without waiting; the old one answers until it is whole. Raises StoreError."""
+        ...
+
+
 class Embedder(Protocol):
     """Raises EmbedderUnavailable (after its own retries and limits) and nothing else.
 

@@ -2,14 +2,14 @@
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from ostiary.adapters.store.remote.calls import FORMAT, call_of
 from ostiary.adapters.store.remote.faults import fault_of
 from ostiary.adapters.store.remote.shapes import pack, read_writes, reader_of, unpack
 from ostiary.adapters.store.sqlite import SqliteStore
 from ostiary.contracts.errors import BadInput, EmbedderUnavailable, OstiaryError
-from ostiary.contracts.search import Embedder, Search
+from ostiary.contracts.search import Embedder, Index
 from ostiary.contracts.store import Lease
 
 log = logging.getLogger("ostiary.vault")
@@ -18,16 +18,10 @@ _FENCE = reader_of(Lease | None)
 _MISFITS = (TypeError, ValueError, KeyError, AttributeError, IndexError)
 
 
-class Renewable(Search, Protocol):
-    async def ask_reindex(self) -> None:
-        """A new index is made from now on; this does not wait for it."""
-        ...
-
-
 class Answering:
     """Every call gets an answer: what the contract gives, or the contract's error. Nothing beyond the contracts is reachable."""
 
-    def __init__(self, store: SqliteStore, search: Renewable, embedder: Embedder | None) -> None:
+    def __init__(self, store: SqliteStore, search: Index, embedder: Embedder | None) -> None:
         self._store = store
         self._search = search
         self._embedder = embedder
