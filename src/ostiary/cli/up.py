@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from ostiary.contracts.errors import OstiaryError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import anyio
     import typer
 
@@ -70,7 +72,7 @@ def run(asked: Asked) -> None:
     async def serve() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(_until_signalled, group.cancel_scope)
-            progress = _progress if sys.stderr.isatty() else None
+            progress = progress_line(_on_stderr) if sys.stderr.isatty() else None
             await in_turn(place, lambda: run_gateway(place, asked.port, lambda url: _ready(url, place), progress))
 
     try:
@@ -139,8 +141,21 @@ def _link(url: str, home: Path) -> str:
         return ""
 
 
-def _progress(what: str, done: int, total: int) -> None:
-    """One line that is written over: the first start fetches half a gigabyte, and nobody should wonder."""
-    percent = 100 * done // total if total else 0
-    end = "\n" if total and done >= total else ""
-    print(f"\rfetching the embedded model, once ({what}): {percent} %\033[K", end=end, file=sys.stderr, flush=True)
+def progress_line(write: "Callable[[str], object]") -> "Callable[[str, int, int], None]":
+    """One line that is written over: the first start fetches half a gigabyte, and nobody should wonder. What it says already is
+    not said again."""
+    said = ""
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal said
+        is_done = 0 < total <= done
+        line = f"\rfetching the embedded model, once ({what}): {100 * done // total if total else 0} %\033[K"
+        if line != said:
+            said = line
+            write(line + "\n" * is_done)
+
+    return show
+
+
+def _on_stderr(text: str) -> None:
+    print(text, end="", file=sys.stderr, flush=True)

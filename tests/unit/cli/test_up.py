@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ostiary.cli.up import Asked, parse, typed
+from ostiary.cli.up import Asked, parse, progress_line, typed
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,12 @@ def test_what_to_type_is_what_a_shell_finds(
     monkeypatch.setenv("PATH", path.format(place=tmp_path))
     monkeypatch.chdir(here.format(place=tmp_path))
     assert typed() == name.format(place=tmp_path)
+
+
+def test_progress_is_one_line_that_says_nothing_twice_and_ends_once() -> None:
+    written: list[str] = []
+    show = progress_line(written.append)
+    for done in (0, 0, 1, 1, 2, 2):
+        show("the package index", done, 2)
+    said = "\rfetching the embedded model, once (the package index): {} %\033[K"
+    assert written == [said.format(0), said.format(50), said.format(100) + "\n"]
