@@ -4,8 +4,10 @@ can. There is no way to say yes in advance: what would then run is what nobody h
 import re
 import select
 import sys
+import termios
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from ostiary.cli.output import safe
@@ -56,6 +58,7 @@ def put(question: Mapping[str, Any], send: Send) -> None:
         sys.stderr.flush()
         return
     while True:
+        _forget_what_was_typed()
         print(f"\nAllow it? ({HOW}) [y/N] ", end="", file=sys.stderr, flush=True)
         said = _line(question["deadline"] - time.time())
         if said is None:
@@ -65,6 +68,12 @@ def put(question: Mapping[str, Any], send: Send) -> None:
         print(safe(reply), file=sys.stderr, flush=True)
         if is_settled(reply):
             return
+
+
+def _forget_what_was_typed() -> None:
+    """A line that was typed before the question could be read is no answer to it."""
+    with suppress(termios.error, OSError, ValueError):
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def _line(seconds: float) -> str | None:

@@ -1,3 +1,5 @@
+import os
+import pty
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,3 +71,15 @@ def test_without_a_terminal_nobody_is_asked(capsys: pytest.CaptureFixture[str], 
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     asking.put(QUESTION, lambda command: pytest.fail(command))
     assert "ostiary approvals allow abcd" in capsys.readouterr().err
+
+
+def test_a_yes_that_was_typed_before_the_question_is_no_answer_to_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leader, follower = pty.openpty()
+    os.write(leader, b"y\ny\n")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with os.fdopen(follower) as terminal, os.fdopen(leader):
+        monkeypatch.setattr("sys.stdin", terminal)
+        asking.put({**QUESTION, "deadline": 0.0}, lambda command: pytest.fail(command))
+    assert "Nobody answered in time" in capsys.readouterr().err
