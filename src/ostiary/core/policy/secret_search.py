@@ -23,7 +23,6 @@ from ostiary.core.policy.secret_shapes import (
     HEADERS,
     LONG_RUN,
     LONGEST_ASSIGNMENT,
-    LONGEST_HEADER,
     LONGEST_URL,
     PREFIXES,
     PRIVATE,
@@ -39,7 +38,6 @@ from ostiary.core.policy.secret_shapes import (
 
 Span = tuple[int, int, str]
 
-_BLOCK = 1 << 17
 _ALNUM = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 _WORDS = bytes(97 if c in _ALNUM or c in b"_-" else 32 for c in range(256))
 _STRUCTURE = bytes(97 if c in _ALNUM else 95 if c in b"_-" else 32 for c in range(256))
@@ -53,9 +51,6 @@ _RUN = b"a" * LONG_RUN
 _KEY = b"_" + b"a" * 20
 _LETTERS = b"a" * SHORTEST_LETTERS
 _STRETCH = 4096
-_LONG_TEXT = 8192
-_LONG_ANCHOR = 8
-_WORD_AND_SIGN = re.compile(rb"[A-Za-z0-9_-]*+.?", re.DOTALL)
 _ANYWHERE: Final = tuple(shape for shape in SHAPES if not shape.in_run)
 # As they begin in text whose other signs are all blanks.
 _IN_RUNS: Final = {shape.anchor.translate(_SPACED).lstrip(): shape for shape in SHAPES if shape.in_run}
@@ -116,20 +111,12 @@ def runs_of(view: bytes) -> Runs:
 
 def _long_runs(view: bytes) -> Iterator[tuple[int, int]]:
     """From where to where, with the sign after each."""
-    end = 0
-    for base in range(0, len(view), _BLOCK):
-        words = view[base : base + _BLOCK + LONG_RUN].translate(_WORDS)
-        start = words.find(_RUN, max(0, end - base))
-        while start >= 0:
-            stop = words.find(b" ", start)
-            end = base + stop + 1 if stop >= 0 else _word_end(view, base + start)
-            yield base + start, end
-            start = words.find(_RUN, end - base)
-
-
-def _word_end(view: bytes, at: int) -> int:
-    match = _WORD_AND_SIGN.match(view, at)
-    return match.end() if match is not None else len(view)
+    words = view.translate(_WORDS)
+    start = words.find(_RUN)
+    while start >= 0:
+        end = words.find(b" ", start) + 1 or len(view)
+        yield start, end
+        start = words.find(_RUN, end)
 
 
 def shaped(view: bytes, runs: Runs) -> Iterator[Span]:
@@ -141,33 +128,25 @@ def shaped(view: bytes, runs: Runs) -> Iterator[Span]:
         yield from _judged(shape, view, _within(shape, view, 0, len(view)))
     if b"@" in view:
         yield from _judged(URL_PASSWORD, view, _before_ats(view))
-    for base in range(0, len(view), _BLOCK):
-        yield from _named(view, base)
+    yield from _named(view, view.translate(FOLD))
 
 
-def _named(view: bytes, base: int) -> Iterator[Span]:
-    """What has its name in the block that begins at `base`, and private keys that are mentioned there.
-
-    A block at a time, with a little before and after it: so much the processor keeps at hand."""
-    shift = max(0, base - BEFORE_NAME)
-    block = view[shift : base + _BLOCK + LONGEST_HEADER]
-    folded = block.translate(FOLD)
-    start = base - shift
-    end = min(start + _BLOCK, len(block))
-    for mention in _within(PRIVATE, folded, start, end):
-        yield from _private(view, shift + mention.start())
+def _named(view: bytes, folded: bytes) -> Iterator[Span]:
+    """What has its name before it, and the private keys."""
+    for mention in _within(PRIVATE, folded, 0, len(folded)):
+        yield from _private(view, mention.start())
     for shape in HEADERS:
-        yield from _judged(shape, block, _within(shape, folded, start, end), shift)
-    for first, last in _live(folded, start, end):
+        yield from _judged(shape, view, _within(shape, folded, 0, len(folded)))
+    for start, end in _live(folded):
         for shape in ASSIGNED:
-            yield from _judged(shape, block, _holding(_within(shape, folded, first, last)), shift)
+            yield from _judged(shape, view, _holding(_within(shape, folded, start, end)))
 
 
-def _live(folded: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _live(folded: bytes) -> Iterator[tuple[int, int]]:
     """The stretches with digits or long names in them: no value without either is a secret."""
-    begin = stop = start
-    for first in range(start, end, _STRETCH):
-        last = min(first + _STRETCH, end)
+    begin = stop = 0
+    for first in range(0, len(folded), _STRETCH):
+        last = first + _STRETCH
         reach = last + LONGEST_ASSIGNMENT
         if folded.find(b"0", first, reach) < 0 and _LETTERS not in folded[first:reach].translate(_WORDS):
             continue
@@ -180,9 +159,7 @@ def _live(folded: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _within(shape: Shape, text: bytes, start: int, end: int) -> Iterable["re.Match[bytes]"]:
     """The matches that begin there; they may end further on. Mostly there is none."""
-    # In a long text the engine finds a short literal as fast by itself.
-    is_sought = end - start < _LONG_TEXT or len(shape.anchor) >= _LONG_ANCHOR
-    at = text.find(shape.anchor, start, end + len(shape.anchor) - 1) if is_sought else start
+    at = text.find(shape.anchor, start, end + len(shape.anchor) - 1)
     if at < 0 or (first := shape.pattern.search(text, at, end + shape.reach)) is None:
         return ()
     return takewhile(lambda match: match.start() < end, shape.pattern.finditer(text, first.start(), end + shape.reach))
@@ -232,12 +209,12 @@ def _in_runs(view: bytes, runs: Runs) -> Iterator[Span]:
             yield from _judged(shape, view, (match,))
 
 
-def _judged(shape: Shape, view: bytes, matches: Iterable["re.Match[bytes]"], shift: int = 0) -> Iterable[Span]:
-    """Those of the matches that are secrets; the view stands `shift` further on in the whole."""
-    return _accepted(shape, view, matches, shift) if matches else ()
+def _judged(shape: Shape, view: bytes, matches: Iterable["re.Match[bytes]"]) -> Iterable[Span]:
+    """Those of the matches that are secrets."""
+    return _accepted(shape, view, matches) if matches else ()
 
 
-def _accepted(shape: Shape, view: bytes, matches: Iterable["re.Match[bytes]"], shift: int) -> Iterator[Span]:
+def _accepted(shape: Shape, view: bytes, matches: Iterable["re.Match[bytes]"]) -> Iterator[Span]:
     # The same text is often there many times.
     verdicts: dict[bytes, bool] = {}
     for match in matches:
@@ -247,7 +224,7 @@ def _accepted(shape: Shape, view: bytes, matches: Iterable["re.Match[bytes]"], s
         if is_secret is None:
             is_secret = verdicts[secret] = shape.accept is None or shape.accept(secret)
         if is_secret:
-            yield shift + start, shift + end, "anthropic" if secret.startswith(b"sk-ant-") else shape.kind
+            yield start, end, "anthropic" if secret.startswith(b"sk-ant-") else shape.kind
 
 
 def _prefixed(runs: Runs) -> Iterator[Span]:

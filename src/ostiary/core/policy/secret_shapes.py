@@ -205,7 +205,6 @@ _VALUE = rb"(?=[^\s\"'`,;<>(){}\[\]0]{0,23}+0|[a-z+/]{24})(?P<secret>[^\s\"'`,;<
 # A first look at both, for most mentions of a name are only that: up to seven characters lie between the sign and the value.
 _SIGN = rb"[a-z0_-]{0,14}+['\"`\] \t]{0,5}+[:=]"
 LONGEST_ASSIGNMENT: Final = 320
-LONGEST_HEADER: Final = 4200
 FIRST_LOOK: Final = rb"(?=" + _SIGN + rb"(?![^0]{31}(?<![a-z+/]{17}[^0]{7})))"
 # A name that goes on like this tells about a secret and does not hold one.
 ABOUT: Final = re.compile(
@@ -225,9 +224,9 @@ def _key(kind: str, prefix: bytes, rest: bytes, accept: Accept | None = is_no_ex
     return Shape(kind=kind, anchor=prefix, source=plain + rb"(?<!" + _WORD + plain + rb")" + rest, accept=accept)
 
 
-def _named(kind: str, anchor: bytes, source: bytes, accept: Accept = is_password, reach: int = LONGEST_ASSIGNMENT) -> Shape:
+def _named(kind: str, anchor: bytes, source: bytes, accept: Accept = is_password) -> Shape:
     """A value after its name."""
-    return Shape(kind=kind, anchor=anchor, source=source, accept=accept, group="secret", reach=reach, in_run=False)
+    return Shape(kind=kind, anchor=anchor, source=source, accept=accept, group="secret", reach=LONGEST_ASSIGNMENT, in_run=False)
 
 
 SHAPES: Final[tuple[Shape, ...]] = (
@@ -269,7 +268,7 @@ SHAPES: Final[tuple[Shape, ...]] = (
     ),
 )
 # Private keys are found by what all of them say in their first line, in folded text: the engine flies from v to v.
-PRIVATE: Final = Shape(kind="private-key", anchor=b"vate", source=rb"vate(?<=private)(?: key|-lines:)", reach=16, in_run=False)
+PRIVATE: Final = Shape(kind="private-key", anchor=b"private", source=rb"vate(?<=private)(?: key|-lines:)", in_run=False)
 BEFORE_NAME: Final = 60
 PRIVATE_KEYS: Final = (
     Shape(
@@ -303,13 +302,12 @@ LONGEST_URL: Final = 340
 HEADERS: Final = (
     _named(
         "authorization",
-        b"zation",
+        b"authorization",
         rb"z(?<=authoriz)ation['\"]?[ \t]{0,3}[:=][ \t]{0,3}['\"]?"
         rb"(?:(?:basic|bearer|token|apikey|api-key|digest|key)[ \t]{1,3})?" + _TOKEN_VALUE,
         is_header_value,
-        LONGEST_HEADER,
     ),
-    _named("authorization", b"bearer", rb"bearer[ \t]{1,3}" + _TOKEN_VALUE, is_header_value, LONGEST_HEADER),
+    _named("authorization", b"bearer", rb"bearer[ \t]{1,3}" + _TOKEN_VALUE, is_header_value),
 )
 ASSIGNED: Final = (
     _named("password", b"p", _assignment(rb"p(?:wd|ass(?:w(?:or)?d|phrase))")),

@@ -30,7 +30,8 @@ from ostiary.core.policy.secrets import Guard, Span
 
 WORDY = {b"key", b"secret", b"fw", b"ol", b"odt", b"csk", b"glc", b"hf", b"phc"}
 WORDS = "plain words, and more of them, 中文\n"
-BLOCK, STRETCH = 1 << 17, 4096
+STRETCH = 4096
+BORDER = 8 * STRETCH
 ROWS = [row.replace("«", "").replace("»", "") for row in CREDENTIALS.values()]
 PAIRS = ("token=", "api_key: '", "Password => ", "secret[", ":>", "sk-", "xoxb-", "ghp_", "eyJ", "://u:", "@", "bearer ", "_path")
 
@@ -150,10 +151,10 @@ def test_credentials_among_very_many_beginnings_are_found_too(many: str) -> None
 
 
 @pytest.mark.parametrize("row", CREDENTIALS.values(), ids=CREDENTIALS.keys())
-def test_a_credential_on_the_border_of_two_blocks_is_found_as_in_a_short_text(row: str) -> None:
+def test_a_credential_on_the_border_of_two_stretches_is_found_as_in_a_short_text(row: str) -> None:
     text = row.replace("«", "").replace("»", "")
     for inside in (0, 1, len(text) // 3, len(text) // 2, len(text) - 1):
-        before = (WORDS * (BLOCK // len(WORDS) + 1))[: BLOCK - inside - 1] + "\n"
+        before = (WORDS * (BORDER // len(WORDS) + 1))[: BORDER - inside - 1] + "\n"
         moved = [(start + len(before), end + len(before), kind) for start, end, kind in GUARD.spans(text)]
         assert list(GUARD.spans(f"{before}{text}\n{WORDS}")) == moved
 
@@ -169,9 +170,9 @@ def test_a_value_without_digits_is_found_in_a_long_text_without_digits() -> None
     assert GUARD.redact(f"{before} token=QwErTyUiOpAsDfGhJkLzXcVb {before}") == f"{before} token=[redacted:token] {before}"
 
 
-def test_a_run_longer_than_a_block_is_one_run() -> None:
+def test_a_run_longer_than_many_stretches_is_one_run() -> None:
     secret = drawn("behind", 43, URL64)
-    blob = "iVBORw0K" * (BLOCK // 4)
+    blob = "iVBORw0K" * (BORDER // 4)
     assert Guard(lambda: (secret,)).redact(f"{WORDS}{blob}{secret} end") == f"{WORDS}{blob}[redacted:known] end"
 
 

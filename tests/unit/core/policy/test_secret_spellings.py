@@ -103,7 +103,7 @@ def test_a_secret_that_stands_next_to_an_invisible_letter_is_found_as_before() -
 
 @given(st.lists(st.sampled_from(ORDINARY)), st.sampled_from(INVISIBLE))
 def test_ordinary_text_with_invisible_letters_stays_as_it_is(lines: list[str], letter: str) -> None:
-    text = f"{letter}\n".join(lines)
+    text = f"\n{letter}\n".join(lines)
     assert GUARD.redact(text) is text
 
 
