@@ -35,8 +35,8 @@ PROFILES: Mapping[str, tuple[str, ...]] = {
 _GLOB_SIGNS = frozenset("*?[")
 _REMEMBERED = 4096
 _LIKENESS = 0.75
-# Groups, and tools that are there only in some houses.
-_ELSEWHERE = ("group:", "vault_", "mcp__", "skill__")
+# Tools that are there only in some houses.
+_ELSEWHERE = ("vault_", "mcp__", "skill__")
 
 
 class NameSet:

@@ -90,6 +90,7 @@ def test_apply_patch_follows_exec_in_allow_lists_only() -> None:
 def test_a_list_of_plugin_tools_alone_does_not_switch_off_the_house() -> None:
     plugins = frozenset({"weather"})
     assert list_layer("tools", allow=["weather"], plugin_tools=plugins)(act("read")) is None
+    assert lists_layer("agent", Lists(allow=("weather",)), plugin_tools=plugins)(act("read")) is None
     assert isinstance(list_layer("tools", allow=["weather", "ls"], plugin_tools=plugins)(act("read")), Deny)
 
 

@@ -116,8 +116,8 @@ def test_without_plugins_no_list_is_of_plugins_alone() -> None:
         ("web_*", ""),
         ("group:fs", ""),
         ("vault_memory_get", ""),
-        ("skill__web_fetch", ""),
-        ("mcp__memory_get", ""),
+        ("skill__memory_search", ""),
+        ("mcp__memory_search", ""),
         ("", ""),
     ],
 )
