@@ -187,7 +187,7 @@ class Room:
 
     async def _seen(self, page: Page) -> Outline:
         """Its outline, or the words alone where that takes too long. Raises TimeoutError for a page that answers nothing."""
-        with anyio.fail_after(self._limits.look):
+        with anyio.fail_after(2 * self._limits.look):
             count = await page.evaluate(_COUNT)
         if not isinstance(count, int) or count <= _MOST_ELEMENTS:
             with contextlib.suppress(TooLate):
