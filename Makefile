@@ -56,7 +56,7 @@ soak: $(DEV_STAMP) ## Load it steadily for MIN minutes (make soak MIN=10) and se
 crash: $(DEV_STAMP) ## Kill it N times (make crash N=10000) and count what was lost
 	$(BIN)/python -m tests.crash --kills $(N)
 
-mutants: $(DEV_STAMP) ## Change the rules' code in many small ways and list what no test notices (ten minutes)
+mutants: $(DEV_STAMP) ## Change the rules' code in many small ways and list what no test notices (twenty minutes)
 	$(BIN)/python -m scripts.mutants
 
 lock: ## Resolve the dependencies again (UP=1: to their newest releases)

@@ -1,6 +1,6 @@
 """Change the code of core/policy in many small ways, one at a time, and see whether its tests notice.
 
-`make mutants` does it to the layers and whatever joins them to a decision, within ten minutes; name other modules of the
+`make mutants` does it to the layers and whatever joins them to a decision, within twenty minutes; name other modules of the
 package to have those changed. A change that no test notices is a survivor: it must stand, with a reason, in the list of
 survivors, or the run fails. A survivor on the list that is noticed by now must leave it.
 """
