@@ -111,3 +111,11 @@ async def test_the_shell_opens_without_the_gateway_once_it_was_there(desk: Watch
     await desk.gateway.crash()
     await desk.page.reload()
     await expect(desk.page.get_by_text("Reconnecting to the gateway")).to_be_visible()
+
+
+async def test_a_page_that_could_not_be_loaded_comes_when_the_gateway_is_back(desk: Watched) -> None:
+    await desk.gateway.crash()
+    await desk.show("health")
+    await expect(desk.page.get_by_text("It comes by itself when the gateway is back.")).to_be_visible()
+    await desk.gateway.start()
+    await expect(desk.page.get_by_text("All is well")).to_be_visible()

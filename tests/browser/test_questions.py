@@ -220,7 +220,7 @@ async def test_on_a_phone_a_question_fits_and_its_buttons_are_seen(phone: Watche
     assert await phone.page.evaluate("document.documentElement.scrollWidth") == 360
     await expect(phone.page.get_by_role("heading", name="May I run this command?")).to_be_in_viewport()
     await expect(phone.page.get_by_role("button", name="Allow once")).to_be_in_viewport()
-    await expect(phone.page.get_by_role("button", name="Refuse")).to_be_in_viewport()
+    await expect(phone.page.get_by_role("button", name="Refuse", exact=True)).to_be_in_viewport()
     await expect(phone.page.locator(".chat-head .house-chip")).to_have_text("1")
 
 

@@ -2,7 +2,7 @@
 import { pending } from "./approvals.js";
 import { gateway } from "./gateway.js";
 import { Icon } from "./icons.js";
-import { Cell, cls, html, kept, useCell, useEffect, useEvent, useState } from "./lib.js";
+import { Cell, cls, html, kept, useCell, useEffect, useEvent, useRef, useState } from "./lib.js";
 import { Notes, Question, Spinner } from "./parts/basics.js";
 import { Chip } from "./parts/chip.js";
 import { Help } from "./parts/help.js";
@@ -83,6 +83,8 @@ const Banner = () => {
 const Lazy = ({ page, parts }) => {
   const [made, setMade] = useState(null);
   const [isGone, setGone] = useState(false);
+  const isOpen = useCell(gateway.state) === "open";
+  const wasAway = useRef(false);
   useEffect(() => {
     let isCurrent = true;
     setGone(false);
@@ -94,8 +96,13 @@ const Lazy = ({ page, parts }) => {
       isCurrent = false;
     };
   }, [page.page]);
+  // A browser does not fetch again what it once failed to fetch; the page as a whole does, when the gateway is back.
+  useEffect(() => {
+    if (isGone && isOpen && wasAway.current) location.reload();
+    wasAway.current = isGone && !isOpen;
+  }, [isGone, isOpen]);
   if (isGone) {
-    return html`<main class="page"><div class="empty"><h2>This page could not be loaded</h2><p class="muted">Ostiary may have been updated, or cannot be reached.</p>
+    return html`<main class="page" id="main" tabindex="-1"><div class="empty"><h2>This page could not be loaded</h2><p class="muted">${isOpen ? "Ostiary may have been updated." : "It comes by itself when the gateway is back."}</p>
       <button class="button primary" onClick=${() => location.reload()}>Reload</button></div></main>`;
   }
   if (!made || made.page !== page.page) return html`<main class="page"><${Spinner} /></main>`;

@@ -79,13 +79,15 @@ export const Work = ({ items, isLive, isAsking = false }) => {
   const [isOpen, setOpen] = useState(false);
   const calls = items.filter((item) => item.call).map((item) => item.call);
   const spent = calls.reduce((sum, call) => sum + (call.seconds ?? 0), 0);
-  const bad = calls.filter((call) => call.isError || call.state === "refused" || call.state === "interrupted").length;
+  const refused = calls.filter((call) => call.state === "refused").length;
+  const bad = calls.filter((call) => call.state !== "refused" && (call.isError || call.state === "interrupted")).length;
   return html`
     <div class=${cls("work", isOpen && "open")}>
       <button type="button" class="work-line" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>
         ${isLive ? html`<i class="ring" aria-hidden="true"></i>` : html`<${Icon} name=${calls.length ? "tool" : "thought"} size=${15} />`}
         <span class=${cls(isLive && "shimmer")}>${summary(items, isLive, isAsking)}</span>
         ${spent > 0 && html`<small>${seconds(spent)}</small>`}
+        ${refused > 0 && html`<small class="bad">${refused} refused</small>`}
         ${bad > 0 && html`<small class="bad">${bad} failed</small>`}
         <${Icon} name="chevron" size=${14} />
       </button>

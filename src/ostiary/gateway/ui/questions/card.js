@@ -17,7 +17,9 @@ const LAYERS = {
 };
 const VERBS = { exec: "run this command", process: "steer a process", browser: "act in the browser", message: "send this message", web_fetch: "fetch this address", write: "write this file", edit: "change this file", apply_patch: "change these files" };
 
-export const askedFor = (tool, many = 1) => `May I ${VERBS[tool] ?? `use ${tool}`}${many > 1 ? `, ${many} times` : ""}?`;
+const MANY = { exec: (n) => `run these ${n} commands`, message: (n) => `send these ${n} messages`, web_fetch: (n) => `fetch these ${n} addresses` };
+
+export const askedFor = (tool, many = 1) => `May I ${(many > 1 && MANY[tool]?.(many)) || (VERBS[tool] ?? `use ${tool}`) + (many > 1 ? `, ${many} times` : "")}?`;
 
 /** How much time is left: a ring that empties and a clock that runs down. Read aloud only to whoever asks for it. */
 const TimeLeft = ({ from, until }) => {
