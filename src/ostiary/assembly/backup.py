@@ -49,7 +49,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """`recovery_key` is not empty the first time, and can be shown this once only."""
+    """`recovery_key` is not empty the first time that succeeds, and can be shown this once only."""
 
     manifest: "Manifest"
     place: Path
@@ -63,6 +63,7 @@ def create(home: Path, key: bytes, config: "Config", environ: Mapping[str, str],
     from ostiary.adapters.backup.folder import held, is_folder
     from ostiary.adapters.backup.making import make
     from ostiary.adapters.backup.single import new_file
+    from ostiary.assembly.backup_key import UNSHOWN
 
     place = wish.to or folder_of(home, config)
     is_file = bool(place.suffix) and not place.is_dir() and not is_folder(place)
@@ -77,6 +78,7 @@ def create(home: Path, key: bytes, config: "Config", environ: Mapping[str, str],
         else:
             with held(place, alone=True):
                 made = _into_folder(place, order, backup_key, progress)
+    (home / UNSHOWN).unlink(missing_ok=True)
     return Created(manifest=made, place=place, recovery_key=recovery)
 
 
@@ -119,9 +121,9 @@ async def keep_backups(home: Path, key: bytes, clock: Clock, newest: "Newest", e
 
 
 def _scheduled(home: Path, key: bytes, config: "Config", environ: Mapping[str, str], progress: "Progress") -> None:
-    from ostiary.assembly.backup_key import own_backup_key
+    from ostiary.assembly.backup_key import UNSHOWN, own_backup_key
 
-    if own_backup_key(home, key) is None:
+    if own_backup_key(home, key) is None or (home / UNSHOWN).exists():
         raise BadInput("it has no recovery key yet", hint="Run `ostiary backup create` once: it shows the recovery key.")
     place = folder_of(home, config)
     created = create(home, key, config, environ, Wish(is_incremental=True), progress)
@@ -175,12 +177,15 @@ def _last(place: Path) -> float:
 
 
 def _prepared_key(home: Path, key: bytes, wish: Wish) -> "tuple[BackupKey, str]":
+    from ostiary.adapters.store.sqlite.key import write_private
     from ostiary.assembly import backup_key as keys
 
     found = keys.own_backup_key(home, key)
     wanted, recovery = (found, "") if found is not None else keys.new_backup_key()
-    if found is not None and wish.new_recovery_key:
+    if found is not None and (wish.new_recovery_key or (home / keys.UNSHOWN).exists()):
         wanted, recovery = keys.with_new_recovery_key(found)
+    if recovery:
+        write_private(home / keys.UNSHOWN, b"")
     if wish.passphrase:
         wanted = keys.with_passphrase(wanted, wish.passphrase)
     if wanted != found:

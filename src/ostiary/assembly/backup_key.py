@@ -26,6 +26,8 @@ from ostiary.contracts.errors import StoreRefused
 from ostiary.contracts.records import dataclass
 
 BACKUP_KEY = Path("keys") / "backup.sealed"
+# There while a recovery key was made and nobody has seen it: the backup that would have shown it failed or was killed.
+UNSHOWN = Path("keys") / "backup.unshown"
 _PURPOSE = "backups of this house"
 
 

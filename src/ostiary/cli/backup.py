@@ -11,6 +11,7 @@ import typer
 
 from ostiary.cli.config import plainly
 from ostiary.cli.output import print_json, table
+from ostiary.cli.paths import path
 
 if TYPE_CHECKING:
     from ostiary.adapters.backup.manifest import Manifest
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from ostiary.cli.progress import Progress
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
-Where = Annotated[Path | None, typer.Option("--from", help="A folder or file of backups; else the configured folder.")]
+Where = Annotated[
+    Path | None, typer.Option("--from", help="A folder or file of backups; else the configured folder.", parser=path)
+]
 Recovery = Annotated[
     str, typer.Option("--recovery-key", help="Else OSTIARY_RECOVERY_KEY, else you are asked.", envvar="OSTIARY_RECOVERY_KEY")
 ]
@@ -38,7 +41,12 @@ def register(root: typer.Typer) -> None:
 @plainly
 def create(
     to: Annotated[
-        Path | None, typer.Option("--to", help="A folder, or with a suffix (house.backup) a single file; else as configured.")
+        Path | None,
+        typer.Option(
+            "--to",
+            help="A folder, or with a suffix (house.backup) a single file; else as configured.",
+            parser=path,
+        ),
     ] = None,
     incremental: Annotated[bool, typer.Option("--incremental", help="Store only what the folder does not hold yet.")] = False,
     new_recovery_key: Annotated[bool, typer.Option("--new-recovery-key", help="Make another recovery key, and show it.")] = False,
@@ -122,8 +130,8 @@ def verify(
 @app.command()
 @plainly
 def restore(
-    place: Annotated[Path, typer.Argument(help="The folder or the file of the backup.")],
-    to: Annotated[Path, typer.Option("--home", help="The state directory to make.")],
+    place: Annotated[Path, typer.Argument(help="The folder or the file of the backup.", parser=path)],
+    to: Annotated[Path, typer.Option("--home", help="The state directory to make.", parser=path)],
     backup: Annotated[str, typer.Option("--backup", help="The beginning of its id; else the newest.")] = "",
     recovery_key: Recovery = "",
     passphrase: Phrase = False,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ostiary.cli.memory_search import LIMIT, Asked
+from ostiary.cli.paths import path
 from ostiary.contracts.errors import BadInput
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
@@ -27,7 +28,7 @@ def register(root: typer.Typer) -> None:
 
 @app.command()
 def add(
-    folder: Annotated[Path, typer.Argument(help="A folder of notes: Markdown, text, PDF.")],
+    folder: Annotated[Path, typer.Argument(help="A folder of notes: Markdown, text, PDF.", parser=path)],
     prefix: Annotated[str, typer.Option("--as", help="Where they appear in memory. Default: the folder's name.")] = "",
     untrusted: Annotated[
         bool, typer.Option("--untrusted", help="Written by others or downloaded: nobody vouches for it.")

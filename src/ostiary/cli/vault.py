@@ -49,7 +49,16 @@ def ls(
         return
     moment = moment_of(at)
     wanted = f"{pattern.rstrip('/')}/**" if pattern.endswith("/") else pattern
-    rows: tuple[DocumentVersion, ...] = run(lambda access: access.list(collection, pattern=wanted, at=moment))
+
+    async def look(access: Access) -> tuple[DocumentVersion, ...]:
+        found = await access.list(collection, pattern=wanted, at=moment)
+        known = [collection] if found else [use.collection for use in await access.collections()]
+        if collection not in known:
+            there = f"There are: {', '.join(known)}." if known else "The vault is empty."
+            raise BadInput(f"there is no collection {collection[:80]!r}", hint=there)
+        return found
+
+    rows = run(look)
     from ostiary.cli.output import print_json, safe, table
 
     if as_json:

@@ -187,7 +187,9 @@ async def watched(
 
 
 def run(act: Callable[[Access], Any]) -> Any:
-    """One command's work. Raises OstiaryError."""
+    """One command's work. Raises OstiaryError, KeyboardInterrupt."""
+    from asyncio import CancelledError
+
     import anyio
 
     async def main() -> Any:
@@ -196,6 +198,9 @@ def run(act: Callable[[Access], Any]) -> Any:
 
     try:
         return anyio.run(main)
+    except CancelledError:
+        # Ctrl-C while something else was being cancelled as well: the loop cannot tell the two apart.
+        raise KeyboardInterrupt from None
     except BaseExceptionGroup as group:
         # A group of one says no more than the one.
         found: BaseException = group

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
+from ostiary.cli.paths import path
 from ostiary.cli.vault_access import WORKSPACE, Access, NewFile, missing
 from ostiary.contracts.errors import BadInput, Conflict, OstiaryError
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 Collection = Annotated[str, typer.Option("--collection", "-c", help=f"The collection. Default: {WORKSPACE}.")]
 Prefix = Annotated[str, typer.Option("--prefix", help="Only what lies below this path.")]
-Folder = Annotated[Path, typer.Argument(help="A folder on disk.")]
+Folder = Annotated[Path, typer.Argument(help="A folder on disk.", parser=path)]
 
 _WATCH_SECONDS = 2.0
 _SHOWN = 50

@@ -18,7 +18,7 @@ from ostiary.assembly.keys import STORE_KEY, store_key
 from ostiary.assembly.newest import Newest
 from ostiary.assembly.restore import restore
 from ostiary.assembly.vault import STORE
-from ostiary.contracts.errors import BadInput, StoreRefused
+from ostiary.contracts.errors import BadInput, StoreRefused, StoreUnavailable
 from ostiary.kit.clock import ManualClock
 from tests.unit.assembly.houses import contents, make_house, note, write
 
@@ -226,3 +226,14 @@ async def test_without_a_recovery_key_none_is_made_and_the_log_says_what_to_do(
         await keep_backups(home, store_key(home), clock, newest, {})
     assert "ostiary backup create" in caplog.text
     assert not (home / "backups").exists()
+
+
+async def test_a_first_backup_that_failed_takes_no_recovery_key_along(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreUnavailable):
+        back_up(home, tmp_path / "file" / "below")
+    shown = back_up(home, tmp_path / "backups")
+    assert shown.recovery_key
+    assert not back_up(home, tmp_path / "backups").recovery_key
+    restore(tmp_path / "backups", "", tmp_path / "new", [heard(shown.recovery_key)], force=False, progress=quiet)
+    assert contents(tmp_path / "new") == contents(home)

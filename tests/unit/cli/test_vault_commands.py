@@ -1,6 +1,8 @@
+import asyncio
 import io
 import json
 import os
+import signal
 import stat
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ostiary.cli import vault_access
 from ostiary.cli.app import run
 from ostiary.cli.vault_words import address
 from ostiary.contracts.errors import BadInput, Conflict
@@ -282,3 +285,31 @@ def test_text_is_searched_and_status_is_told(hands: Hands) -> None:
 )
 def test_an_address_names_the_collection_or_takes_the_usual_one(path: str, collection: str, meant: tuple[str, str]) -> None:
     assert address(path, collection) == meant
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("vault", "import", ""), ("memory", "add", " "), ("backup", "create", "--to", ""), ("backup", "restore", "", "--home", "")],
+)
+def test_an_empty_name_is_not_the_folder_one_stands_in(words: tuple[str, ...], hands: Hands) -> None:
+    with pytest.raises(BadInput, match="is empty"):
+        hands.type(*words)
+
+
+def test_a_collection_that_is_not_there_is_said_with_those_that_are(hands: Hands) -> None:
+    hands.put("notes/plan.md", "one\n")
+    with pytest.raises(BadInput, match="no collection 'notes'") as refused:
+        hands.type("vault", "ls", "notes")
+    assert refused.value.hint == "There are: _workspace."
+
+
+def test_ctrl_c_in_mid_copy_is_an_interruption_and_no_fault(hands: Hands) -> None:
+    async def interrupted(access: object) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(0)
+
+    with pytest.raises(KeyboardInterrupt):
+        vault_access.run(interrupted)
