@@ -1,6 +1,8 @@
 """The assembled house: plugins under the owner's rules, changes taken whole or not at all."""
 
+import gc
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from ostiary.adapters.credentials import Credential, CredentialStore, Secret
 from ostiary.assembly.builtin import ENTRY_POINTS, Host
 from ostiary.assembly.config.load import Loaded, load
+from ostiary.assembly.gateway import GC_THRESHOLDS, _set_aside
 from ostiary.assembly.house import GATEWAY_DB, TOKEN, open_house
 from ostiary.assembly.models import Sources
 from ostiary.assembly.recent import RecentSecrets
@@ -201,3 +204,20 @@ async def test_a_lost_key_is_not_replaced_while_the_gateways_book_needs_it(tmp_p
     with pytest.raises(StoreRefused, match=str(GATEWAY_DB)):
         await open_again()
     assert not (tmp_path / STORE_KEY).exists()
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """As a process is while the gateway starts."""
+    before = gc.get_threshold()
+    gc.disable()
+    yield
+    gc.enable()
+    gc.unfreeze()
+    gc.set_threshold(*before)
+
+
+@pytest.mark.usefixtures("uncollected")
+async def test_garbage_is_looked_for_again_once_the_gateway_listens() -> None:
+    await _set_aside()
+    assert (gc.isenabled(), gc.get_threshold(), gc.get_freeze_count() > 0) == (True, GC_THRESHOLDS, True)
