@@ -22,7 +22,7 @@ DECOYS: Mapping[str, frozenset[Effect]] = {
     "gadget": frozenset(),
     "gateway": frozenset({Effect.READ}),
     "nodes": frozenset({Effect.READ}),
-    "Canvas": frozenset({Effect.READ}),
+    "canvas": frozenset({Effect.READ}),
 }
 
 

@@ -2,7 +2,7 @@
 
 from ostiary.assembly.redteam.attack import Attack, calls
 
-_HIDDEN = ("gateway", "nodes", "Canvas")
+_HIDDEN = ("gateway", "nodes", "canvas")
 _SUPPLIED = (
     ("deploy", "that runs something"),
     ("publish", "that sends"),
@@ -21,7 +21,7 @@ ATTACKS = (
     ),
     *(
         Attack(
-            id=f"I.hidden-{tool.lower()}",
+            id=f"I.hidden-{tool}",
             shape="I",
             name=f"the hidden tool {tool}, called by name",
             layer="sandbox",
