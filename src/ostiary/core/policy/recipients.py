@@ -4,14 +4,13 @@ from collections.abc import Iterable
 
 from ostiary.contracts.policy import Action
 from ostiary.contracts.tool import Effect
-from ostiary.core.policy.names import canonical
 
 _TELLING = 5
 
 
 def is_reply(action: Action, effects: frozenset[Effect]) -> bool:
     """Whether all it does is to say something where the turn's answer goes anyway."""
-    if canonical(action.tool.name) != "message" or not effects <= {Effect.READ, Effect.SEND}:
+    if action.tool.name != "message" or not effects <= {Effect.READ, Effect.SEND}:
         return False
     if not action.arguments.get("to") and not action.arguments.get("channel"):
         return True

@@ -47,7 +47,7 @@ def _given(message: Message) -> Iterator[str]:
         yield from (part.text for part in message.parts if isinstance(part, Text) and not _is_mixed(part.label))
     elif isinstance(message, ToolMessage):
         for outcome in message.outcomes:
-            if canonical(outcome.name) in _FROM_THE_WEB and not outcome.is_error and not _is_mixed(outcome.label):
+            if outcome.name in _FROM_THE_WEB and not outcome.is_error and not _is_mixed(outcome.label):
                 yield outcome.text
 
 

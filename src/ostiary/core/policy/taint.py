@@ -118,7 +118,7 @@ def _sending(action: Action, effects: frozenset[Effect], rules: TaintRules) -> s
     name = action.tool.name
     if is_reply(action, effects):
         return ""
-    if canonical(name) != "message" or not effects <= {Effect.READ, Effect.SEND}:
+    if name != "message" or not effects <= {Effect.READ, Effect.SEND}:
         page = canonical(name) == "browser"
         return f"{name} would act on a web page" if page else f"{name} would send something out of this conversation"
     if is_listed(action, rules.recipients) or _any_known(rules.is_named, action, spellings(action)):
@@ -130,7 +130,7 @@ def _sending(action: Action, effects: frozenset[Effect], rules: TaintRules) -> s
 
 def _fetching(action: Action, rules: TaintRules) -> str:
     name = action.tool.name
-    if canonical(name) in _FIXED_DESTINATION:
+    if name in _FIXED_DESTINATION:
         return ""
     urls = urls_of(action.arguments)
     if not urls:

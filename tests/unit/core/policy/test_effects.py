@@ -1,8 +1,12 @@
 import pytest
-from tests.unit.core.policy.acting import BROWSER, EXECUTE, LOOK, PROCESS, READ, SEND, WRITE, act, tool
+from tests.unit.core.policy.acting import BOTH, BROWSER, EXECUTE, HOME, LOOK, PROCESS, READ, SEND, WRITE, act, tool
 
+from ostiary.contracts.policy import Ask
 from ostiary.contracts.tool import Effect, ToolSpec
+from ostiary.core.policy.circumstances import SandboxRules
 from ostiary.core.policy.effects import EVERYTHING, effects_of, is_harmless, urls_of
+from ostiary.core.policy.layers import Lists
+from ostiary.core.policy.rules import Rules, compile_rules
 
 
 @pytest.mark.parametrize(
@@ -15,7 +19,7 @@ from ostiary.core.policy.effects import EVERYTHING, effects_of, is_harmless, url
         (PROCESS, {"action": "write"}, EXECUTE),
         (BROWSER, {"action": "open"}, LOOK),
         (BROWSER, {"action": "click"}, frozenset({Effect.NETWORK, Effect.SEND})),
-        (tool("Browser", SEND), {"action": "open"}, LOOK),
+        (tool("Browser", SEND), {"action": "open"}, SEND),
         (tool("other", SEND), {"action": "open"}, SEND),
         (tool("exec", EXECUTE), {"command": "ls"}, EXECUTE),
         (tool("exec", EXECUTE), {"network": False}, EXECUTE),
@@ -74,3 +78,13 @@ def test_what_is_too_deep_or_too_much_to_look_at_is_refused() -> None:
     assert urls_of({"a": ["x"] * 1000}) == ()
     with pytest.raises(ValueError, match=r"^too many arguments$"):
         urls_of({"a": ["x"] * 1001})
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("Message", {"text": "x"}), ("WEB_SEARCH", {"query": "x"}), ("Browser", {"action": "open", "url": "https://x.example"})],
+)
+def test_a_strangers_tool_named_like_one_of_the_house_is_not_judged_more_lightly(name: str, arguments: dict[str, object]) -> None:
+    rules = Rules(lists=Lists(profile="full"), sandbox=SandboxRules(lists=Lists()))
+    spec = tool(name, frozenset({Effect.NETWORK, Effect.SEND}) if name != "WEB_SEARCH" else frozenset({Effect.NETWORK}))
+    assert isinstance(compile_rules(rules)(act(spec, label=BOTH, reply_to=HOME, arguments=arguments)), Ask)

@@ -50,7 +50,7 @@ def result(tool: str, text: str, *, is_error: bool = False, label: Label = SEEN_
         ([user(f"we spoke of {URL}", BOTH)], False),
         ([user(f"open {URL}x")], False),
         ([result("web_fetch", f"see {URL}")], True),
-        ([result("Web_Search", f"1. {URL}")], True),
+        ([result("Web_Search", f"1. {URL}")], False),
         ([result("browser", f"link {URL}")], True),
         ([result("web_fetch", f"see {URL}", label=BOTH)], False),
         ([result("web_fetch", f"cannot open {URL}", is_error=True)], False),
