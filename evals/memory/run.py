@@ -152,7 +152,7 @@ def as_data(answers: Answers) -> dict[str, dict[str, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m evals.memory.run", description="Evidence recall of memory search.")
     parser.add_argument("--set", action="append", choices=sets(), help="only this set; may be given again")
-    parser.add_argument("--held-out", action="store_true", help="the questions that nothing was tuned on")
+    parser.add_argument("--held-out", action="store_true", help="the questions that no weight was chosen on")
     parser.add_argument("--merged", action="store_true", help="all notes in one index")
     parser.add_argument("--words", action="store_true", help="without vectors")
     parser.add_argument("--no-baselines", action="store_true", help="ours alone, which is quicker")
