@@ -104,10 +104,10 @@ def sources(home: Path) -> tuple[Source, ...]:
 
 def wished_source(home: Path, config: Config | None = None) -> Source:
     if config is None:
-        from ostiary.assembly.config.load import load
+        from ostiary.assembly.config.load import peek
 
         try:
-            config = load(home, os.environ).config
+            config = peek(home, os.environ).config
         except ConfigInvalid:
             # Whoever needs the configuration says what is wrong with it.
             return "file"
