@@ -260,7 +260,7 @@ def _mentioning(shown: str, stem: str, ending: str) -> str:
         return ""
     if stem and ending in _PAGES and not _ONLY_THE_WORD.fullmatch(stem):
         return ""
-    return f"{shown} is called {found[0]}"
+    return f"{shown} has a name that secrets have"
 
 
 def _is_environment(name: str) -> bool:
