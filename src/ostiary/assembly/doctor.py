@@ -11,9 +11,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
-from ostiary.assembly.config.files import make_private, read_text
+from ostiary.assembly.config.files import make_private
 from ostiary.assembly.config.literals import literal_secrets, move_literals, references
-from ostiary.assembly.config.load import Loaded, load, understand, upgraded
+from ostiary.assembly.config.load import Loaded, load, peek
 from ostiary.assembly.config.paths import CREDENTIALS, CREDENTIALS_KEY, FILE, LAST_GOOD, config_path
 from ostiary.assembly.config.problems import dotted
 from ostiary.assembly.config.secret import environment, resolve
@@ -168,9 +168,12 @@ def _disk(home: Path) -> Iterator[Finding]:
 
 
 def _configuration(home: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    from ostiary.assembly.policies import judge_of
+
     path = config_path(home, environ)
     try:
-        loaded = read_only(path, environ)
+        loaded = peek(home, environ)
+        doubts = judge_of(loaded.config).warnings
     except ConfigInvalid as error:
         *others, last = error.problems or (str(error),)
         yield from (Finding(level="error", title="The configuration is invalid", detail=each) for each in others)
@@ -178,41 +181,34 @@ def _configuration(home: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
         if (home / LAST_GOOD).exists():
             yield Finding(level="ok", title="A copy of the last good configuration is kept", detail=str(home / LAST_GOOD))
         return
-    if loaded is None:
+    if not loaded.sources[0].digest:
         yield Finding(level="ok", title="There is no configuration file", detail=f"Defaults are used. It would be {path}.")
         return
     yield Finding(level="ok", title=f"{path} is valid")
     secret_paths = {dotted(each) for each, _ in literal_secrets(loaded.config)}
     for secret_path in sorted(secret_paths):
         yield Finding(level="warning", title=f"{secret_path} is a secret in plain text", fix="ostiary doctor --fix")
-    yield from _backups(path, environ)
+    yield from _backups(home, path, environ)
     for warning in loaded.warnings:
         if warning.split(":")[0] not in secret_paths:
             yield Finding(level="warning", title="The configuration deserves a look", detail=warning)
+    for doubt in doubts:
+        yield Finding(level="warning", title="A rule may not mean what it says", detail=doubt, fix="ostiary policy explain")
     yield from _references(home, environ, loaded)
 
 
-def _backups(path: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+def _backups(home: Path, path: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
     for backup in sorted(path.parent.glob(f"{path.name}.before-*")):
         try:
-            copy = read_only(backup, environ)
+            copy = peek(home, environ, path=backup)
         except ConfigInvalid:
             continue
-        if copy is not None and literal_secrets(copy.config):
+        if literal_secrets(copy.config):
             yield Finding(
                 level="warning",
                 title=f"{backup.name} still holds a secret in plain text",
                 fix="Delete it when you no longer need it.",
             )
-
-
-def read_only(path: Path, environ: Mapping[str, str]) -> Loaded | None:
-    """What the file says, without bringing it up to date; None if there is none. Raises ConfigInvalid."""
-    text = read_text(path)
-    if text is None:
-        return None
-    newest = upgraded(text, path)
-    return understand(newest.text, environ, source=path, notes=newest.notes)
 
 
 def _references(home: Path, environ: Mapping[str, str], loaded: Loaded) -> Iterator[Finding]:

@@ -50,6 +50,12 @@ def test_every_problem_of_the_configuration_is_a_finding(home: Path) -> None:
     assert "did you mean port?" in errors[0]
 
 
+def test_a_rule_that_names_no_tool_is_a_finding(home: Path) -> None:
+    write(home, "{tools: {deny: ['exce']}}")
+    (warning,) = told(examine(home, {}), "warning")
+    assert "tools.deny names 'exce', and no tool is called that. Did you mean exec?" in warning
+
+
 def test_examining_changes_nothing(home: Path) -> None:
     path = write(home, "{agent: {timeoutSeconds: 5}, gateway: {auth: {token: 'hunter2hunter2'}}}", 0o644)
     before = path.read_text()

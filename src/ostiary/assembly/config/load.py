@@ -62,9 +62,9 @@ def load(
     return loaded
 
 
-def peek(home: Path, environ: Mapping[str, str]) -> Loaded:
+def peek(home: Path, environ: Mapping[str, str], *, path: Path | None = None) -> Loaded:
     """As `load`, for whoever only looks: nothing is written, and the file's mode stays. Raises ConfigInvalid."""
-    path = config_path(home, environ)
+    path = path or config_path(home, environ)
     text = read_text(path)
     if text is None:
         return understand("{}", environ, source=path, exists=False)
