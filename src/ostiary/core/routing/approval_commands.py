@@ -43,7 +43,8 @@ def add_approval_commands(add: Callable[[Command], None], approvals: Approvals, 
             if not is_group or each.session == call.session
         ]
         lines += [
-            f"grant {each.id}: {each.tool}: {visible(stated(each.tool, each.pattern))} ({round((each.until - now) / 60)} min left)"
+            f"grant {each.id}: {each.tool}: {visible(stated(each.tool, each.pattern))}"
+            f" ({round((each.until - now) / 60)} min left)"
             for each in approvals.grants
             if not is_group
         ]
