@@ -46,7 +46,7 @@ BARS = {
     "prompt": Bar(8000),
     "policy": Bar(0.3),
     "secret_scan": Bar(50, at_least=True),
-    "secret_scan_hostile": Bar(30, at_least=True),
+    "secret_scan_hostile": Bar(15, at_least=True),
     "fence_cold": Bar(12),
     "fence_warm": Bar(2),
     "exec_cpu": Bar(15),

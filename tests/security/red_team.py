@@ -44,6 +44,7 @@ BREAKS: Mapping[tuple[str, str], str] = {
     ("H", "quarantine"): "H10",
     ("H", "quoting"): "H11",
     ("H", "redaction"): "H8",
+    ("H", "calls"): "H8",
     ("H", "spotlight"): "H15",
     ("H", "taint"): "H11",
     ("H", "titles"): "H15",

@@ -17,9 +17,10 @@ from ostiary.assembly.redteam.ground import Ground
 from ostiary.assembly.redteam.remembering import MEMORY
 from ostiary.assembly.redteam.swapping import every, swapped
 from ostiary.assembly.redteam.unfenced import Careless, Following, Unfenced, Unjudged
+from ostiary.contracts.content import ToolCall
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.tool import Tool, ToolSpec
-from ostiary.core.agent import ending, spotlight
+from ostiary.core.agent import asking, ending, spotlight
 from ostiary.core.approvals.grants import Grant
 from ostiary.core.policy.judge import Judge
 from ostiary.core.policy.rules import LAYERS as JUDGED
@@ -81,6 +82,12 @@ def _redaction(ground: Ground) -> AbstractContextManager[None]:
     return every(
         *(swapped(owner, name, as_it_is) for owner in owners for name in ("redact", "_redact") if name in _names_of(owner))
     )
+
+
+def _calls(ground: Ground) -> AbstractContextManager[None]:
+    """What the model puts into a call is taken as it is."""
+    guarded = asking._without_secrets
+    return swapped(asking, "_without_secrets", lambda part, guard: part if isinstance(part, ToolCall) else guarded(part, guard))
 
 
 def _names_of(owner: Any) -> set[str]:
@@ -237,6 +244,7 @@ TAKEN: Mapping[str, Callable[[Ground], AbstractContextManager[None]]] = {
     "fence": _fence,
     "egress": _egress,
     "redaction": _redaction,
+    "calls": _calls,
     "leaks": _leaks,
     "titles": _titles,
     "spotlight": _spotlight,

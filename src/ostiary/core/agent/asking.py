@@ -294,7 +294,8 @@ def trim(pen: Pen, job: Job, reason: str) -> bool:
 
 def _without_secrets(part: AnswerPart, guard: Guard) -> AnswerPart:
     if isinstance(part, ToolCall):
-        return part
+        # What only looks like a secret may be a file's contents; one of the house's own has no business in a call.
+        return replace(part, arguments=guard.redact_known(part.arguments))
     clean = guard.redact(part.text)
     if clean == part.text:
         return part

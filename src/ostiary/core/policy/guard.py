@@ -9,6 +9,7 @@ from ostiary.contracts.tool import Effect
 from ostiary.core.policy.judge import Layer
 from ostiary.core.policy.protected import protected_glob, protected_path
 from ostiary.core.policy.secret_commands import secret_command
+from ostiary.core.policy.secrets import KNOWN_MARK
 
 NAME = "guard"
 
@@ -30,9 +31,10 @@ _DEEPEST = 8
 
 
 def guard_layer(*, state: Collection[str] = (), owner_files: Collection[str] = ()) -> Layer:
-    """Denies a call that names a protected path or a command that shows secrets, and writing one of `owner_files`, which
-    are relative paths. `state` are the gateway's own folders. A client's tool acts on the client's machine and is not judged.
-    Arguments too deep to be looked at make it raise."""
+    """Denies a call that names a protected path or a command that shows secrets, one that a secret of the house was taken out
+    of or that would put its mark in the secret's place, and writing one of `owner_files`, which are relative paths. `state` are
+    the gateway's own folders. A client's tool acts on the client's machine and is not judged. Arguments too deep to be looked
+    at make it raise."""
     folders = tuple(state)
     kept = frozenset(name.casefold() for name in owner_files)
 
@@ -53,6 +55,8 @@ def guard_layer(*, state: Collection[str] = (), owner_files: Collection[str] = (
 
 
 def _judged(kind: str, value: str, state: tuple[str, ...], is_folder: bool) -> str:
+    if kind == "mark":
+        return f"{KNOWN_MARK} stands for a secret that the house keeps: no tool is given it, and no file"
     if kind == "command":
         return secret_command(value, state=state)
     if kind == "glob":
@@ -76,6 +80,8 @@ def _named(name: str, value: object, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _kinds(name: str, text: str) -> Iterator[tuple[str, str]]:
+    if KNOWN_MARK in text:
+        yield "mark", text
     if name in _PATHS or _is_file_url(text):
         yield "path", text
     elif name in _COMMANDS:

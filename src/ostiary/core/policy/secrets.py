@@ -15,6 +15,7 @@ from ostiary.core.policy.secret_commands import secret_command
 from ostiary.core.policy.secret_search import Runs, Span, runs_of, shaped
 
 KNOWN: Final = "known"
+KNOWN_MARK: Final = f"[redacted:{KNOWN}]"
 
 
 class Guard:
@@ -30,16 +31,11 @@ class Guard:
 
     def redact(self, text: str) -> str:
         """The same text with `[redacted:<kind>]` for each secret; the very same object if there is none."""
-        spans = self.spans(text)
-        if not spans:
-            return text
-        pieces: list[str] = []
-        place = 0
-        for start, end, kind in spans:
-            pieces += (text[place:start], f"[redacted:{kind}]")
-            place = end
-        pieces.append(text[place:])
-        return "".join(pieces)
+        return _without(text, self.spans(text))
+
+    def redact_known(self, text: str) -> str:
+        """As `redact`, for text that may hold what looks like a secret: only those that we hold ourselves are taken out."""
+        return _without(text, self._spans(text, self._held))
 
     def finds(self, text: str) -> tuple[str, ...]:
         """The kinds of secrets in it, each once, in order."""
@@ -47,13 +43,7 @@ class Guard:
 
     def spans(self, text: str) -> tuple[Span, ...]:
         """Where they are, in order, none touching another."""
-        view = as_bytes(text)
-        found = self._found(text, view)
-        seen = visible(text, view)
-        if seen is not None:
-            places = self._found(seen.text, as_bytes(seen.text))
-            found += ((seen.place(start), seen.place(end - 1) + 1, kind) for start, end, kind in places)
-        return _apart(found) if found else ()
+        return self._spans(text, self._found)
 
     def stream(self) -> "Stream":
         """For text that comes in pieces."""
@@ -78,14 +68,36 @@ class Guard:
         self._secrets = secrets
         return self._table
 
-    def _found(self, text: str, view: bytes) -> list[Span]:
-        runs = runs_of(view)
-        return [*shaped(view, runs), *self._held(text, view, runs)]
+    def _spans(self, text: str, find: Callable[[str, bytes, Runs], Iterator[Span]]) -> tuple[Span, ...]:
+        view = as_bytes(text)
+        found = list(find(text, view, runs_of(view)))
+        seen = visible(text, view)
+        if seen is not None:
+            seen_view = as_bytes(seen.text)
+            places = find(seen.text, seen_view, runs_of(seen_view))
+            found += ((seen.place(start), seen.place(end - 1) + 1, kind) for start, end, kind in places)
+        return _apart(found) if found else ()
+
+    def _found(self, text: str, view: bytes, runs: Runs) -> Iterator[Span]:
+        yield from shaped(view, runs)
+        yield from self._held(text, view, runs)
 
     def _held(self, text: str, view: bytes, runs: Runs) -> Iterator[Span]:
         for form in self._current().found(view, runs.text.lower()):
             # Lowered as bytes: lowering text may change how long it is.
             yield from _everywhere(view.lower().decode("latin-1") if form.folded else text, form)
+
+
+def _without(text: str, spans: tuple[Span, ...]) -> str:
+    if not spans:
+        return text
+    pieces: list[str] = []
+    place = 0
+    for start, end, kind in spans:
+        pieces += (text[place:start], f"[redacted:{kind}]")
+        place = end
+    pieces.append(text[place:])
+    return "".join(pieces)
 
 
 def _everywhere(text: str, form: Form) -> Iterator[Span]:

@@ -1,3 +1,4 @@
+import json
 from base64 import b64encode, urlsafe_b64encode
 from itertools import pairwise
 from urllib.parse import quote
@@ -116,6 +117,14 @@ def test_a_known_secret_that_was_cut_is_taken_out_as_far_as_it_is_there() -> Non
 
 def test_a_text_too_short_to_be_a_secret_is_left_alone() -> None:
     assert KNOWING.redact("abc abcd") == "abc abcd"
+
+
+def test_in_a_call_only_our_own_secrets_are_taken_out_and_it_stays_a_call() -> None:
+    shaped = f"ghp_{drawn('call', 36)}"
+    written = json.dumps({"command": f"export API_KEY={TOKEN}", "note": f"{PASSWORD} {NASTY}", "content": f"token = {shaped}"})
+    read = json.loads(KNOWING.redact_known(written))
+    known = "[redacted:known]"
+    assert read == {"command": f"export API_KEY={known}", "note": f"{known} {known}", "content": f"token = {shaped}"}
 
 
 def test_a_secret_that_is_learnt_later_is_known_from_then_on() -> None:

@@ -289,5 +289,8 @@ ATTACKS = (
     _attack("diary", "a page's words in the daily note", "diary", _in_the_diary),
     _attack("diary-friend", "a friend's words in the owner's daily note", "diary", _friend_in_the_diary),
     _attack("captured", "a file that a misled command left", "capture", _captured, (), "exec"),
-    *(_attack(f"memory-secret-{name}", f"a secret kept in memory ({name})", "memory secrets", play) for name, play in _SECRETS),
+    *(
+        _attack(f"memory-secret-{name}", f"a secret kept in memory ({name})", "memory secrets", play, ("calls",))
+        for name, play in _SECRETS
+    ),
 )
