@@ -1,4 +1,4 @@
-"""Write the generated pages: docs/reference/cli.md and docs/reference/configuration.md. `--check` only compares."""
+"""Write the generated pages of docs/reference: commands, configuration, protocol. `--check` only compares."""
 
 import subprocess
 import sys
@@ -9,6 +9,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 CLI_PAGE = ROOT / "docs" / "reference" / "cli.md"
 CONFIG_PAGE = ROOT / "docs" / "reference" / "configuration.md"
+PROTOCOL_PAGE = ROOT / "docs" / "reference" / "protocol.md"
+PROTOCOL_SCHEMA = ROOT / "docs" / "reference" / "protocol.schema.json"
 _HEAD = """# Command line reference
 
 Every command of `ostiary`. This page is generated from the program (`make docs`); a test keeps it current.
@@ -71,8 +73,11 @@ def config_page() -> str:
 
 
 def main() -> int:
+    from ostiary.gateway.methods.reference import page, schema_text
+
+    made = {CLI_PAGE: cli_page(), CONFIG_PAGE: config_page(), PROTOCOL_PAGE: page(), PROTOCOL_SCHEMA: schema_text()}
     stale = []
-    for path, text in ((CLI_PAGE, cli_page()), (CONFIG_PAGE, config_page())):
+    for path, text in made.items():
         if path.exists() and path.read_text() == text:
             continue
         stale.append(path.relative_to(ROOT))

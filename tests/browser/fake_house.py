@@ -241,7 +241,17 @@ class FakeHouse:
 
 
 def stopped(**counts: int) -> dict[str, Any]:
-    return {"turns": 0, "queued": 0, "processes": 0, "sends": 0, "jobs": 0, "seconds": 0.18, "unfinished": [], **counts}
+    return {
+        "turns": 0,
+        "queued": 0,
+        "processes": 0,
+        "sends": 0,
+        "jobs": 0,
+        "grants": 0,
+        "seconds": 0.18,
+        "unfinished": [],
+        **counts,
+    }
 
 
 _KINDS: list[tuple[str, str, str, dict[str, Any]]] = [

@@ -17,7 +17,7 @@ from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import SetValue, Store
 from ostiary.contracts.tool import ToolSpec
 from ostiary.core.control.control import Control, ControlRules, Hook, Parts
-from ostiary.core.control.engine_parts import EngineTurns, Outbox, QueuedSends
+from ostiary.core.control.engine_parts import EngineTurns, Given, Grants, Outbox, QueuedSends
 from ostiary.core.control.record import KEY, SPACE, entry
 from ostiary.core.control.state import Cause, begin, decode, encode, kill, unreadable
 from ostiary.core.routing.lanes import Lanes
@@ -42,15 +42,17 @@ def control_rules(config: "Config") -> ControlRules:
 def engine_parts(
     lanes: Lanes,
     outbox: Outbox,
+    given: Given,
     *,
     processes: Sequence[Killable] = (),
     jobs: Sequence[Killable] = (),
     on_wake: Sequence[Hook] = (),
     on_sleep: Sequence[Hook] = (),
 ) -> Parts:
-    """What a kill stops: turns, what is queued, unsent replies, `processes` and `jobs`. Sleep stops the processes."""
+    """What a kill stops: turns, what is queued, unsent replies, what was `given` beforehand, `processes` and `jobs`. Sleep stops
+    the processes."""
     return Parts(
-        kill=(EngineTurns(lanes), QueuedSends(outbox), *processes, *jobs),
+        kill=(EngineTurns(lanes), QueuedSends(outbox), Grants(given), *processes, *jobs),
         sleep=tuple(processes),
         on_wake=tuple(on_wake),
         on_sleep=tuple(on_sleep),

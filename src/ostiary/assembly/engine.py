@@ -173,7 +173,7 @@ def _control(ground: Ground, sessions: Sessions, lanes: Lanes, delivery: Deliver
         value=ground.store.value,
         clock=ground.clock,
         rules=lambda: control_rules(newest.live.current.config),
-        parts=lambda: engine_parts(lanes, delivery, processes=(hands.running,)),
+        parts=lambda: engine_parts(lanes, delivery, approvals, processes=(hands.running,)),
         is_busy=lambda: lanes.running > 0,
         has_questions=lambda: bool(approvals.pending),
         tools=lambda: tuple(host.tools),

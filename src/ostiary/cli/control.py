@@ -123,7 +123,7 @@ def _need_store(home: Path) -> None:
 
 
 def _stopped(done: Any) -> str:
-    counts = [f"{done[name]} {name}" for name in ("turns", "queued", "processes", "sends", "jobs") if done[name]]
+    counts = [f"{done[name]} {name}" for name in ("turns", "queued", "processes", "sends", "jobs", "grants") if done[name]]
     told = f"; stopped {', '.join(counts)}" if counts else ""
     return told + (f"; NOT stopped yet: {', '.join(done['unfinished'])}" if done["unfinished"] else "")
 

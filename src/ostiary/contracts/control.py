@@ -42,6 +42,7 @@ class Killed:
     processes: int = 0
     sends: int = 0
     jobs: int = 0
+    grants: int = 0
     seconds: float = 0.0
     unfinished: tuple[str, ...] = ()
 
@@ -77,7 +78,7 @@ class Killable(Protocol):
 
     @property
     def name(self) -> str:
-        """turns, queued, processes, sends, jobs, or another word that is not counted but named if it fails."""
+        """turns, queued, processes, sends, jobs, grants, or another word that is not counted but named if it fails."""
         ...
 
     async def stop_all(self, reason: str) -> int | Mapping[str, int]:

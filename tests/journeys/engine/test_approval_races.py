@@ -264,6 +264,17 @@ async def test_a_grant_stays_if_its_end_cannot_be_written(tmp_path: Path) -> Non
         assert desk.grants == ()
 
 
+async def test_every_grant_is_taken_back_at_once_and_none_returns(tmp_path: Path) -> None:
+    probe, model = Tool(), ScriptedModel([call("probe"), say("done")])
+    async with engine(tmp_path, model, tools=[probe], decide=ask_first) as house:
+        desk = await asked(house)
+        (pending,) = desk.pending
+        await desk.answer(pending.id, True, by=OWNER, pattern=pending.asked.offers[0], seconds=60)
+        await house.channel.until_sent(2)
+        assert (await desk.revoke_all("/kill"), await desk.revoke_all("/kill"), desk.grants) == (1, 0, ())
+        assert await house.store.values(approvals.GRANTS) == {}
+
+
 async def asked(house: Engine) -> approvals.Approvals:
     desk = house.supervisor.approvals
     assert desk is not None

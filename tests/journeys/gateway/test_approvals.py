@@ -173,6 +173,16 @@ def test_one_pattern_answers_all_that_is_alike_and_later_calls_run_unasked(gatew
     assert ask(gateway, "grants.list")["grants"] == []
 
 
+def test_a_kill_takes_every_grant_back(home: Home, model: Model) -> None:
+    model.begin(calls("ls -a"), "Done.")
+    with home.up() as gateway:
+        thread, _ = begin(gateway, "Go.", "killed")
+        (asked,) = pending(gateway)
+        home.run_json("approvals", "allow", asked["id"], "--like", "ls *", "--for", "8h")
+        thread.join()
+        assert (home.run_json("kill")["grants"], ask(gateway, "grants.list")["grants"]) == (1, [])
+
+
 def test_a_pattern_that_does_not_fit_and_a_time_without_end_are_refused(gateway: Gateway, model: Model) -> None:
     home = gateway.home
     model.begin(calls("echo five"), "No.")

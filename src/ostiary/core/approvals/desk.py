@@ -274,16 +274,30 @@ class Approvals:
         found = self._grants.get(grant)
         if found is None:
             raise BadInput(f"there is no grant {grant[:40]}", hint="ostiary approvals grants lists them.")
-        now, who, detail = self._clock.now(), str(by.user), {"grant": grant}
-        audit = Audit(at=now, kind="grant.revoked", actor=who, subject=found.tool, outcome="revoked", detail=detail)
-        # What narrows holds before it is written; a grant that is still in the store is still a grant.
-        del self._grants[grant]
-        try:
-            await self._sessions.write([DeleteValue(space=GRANTS, key=grant), audit])
-        except BaseException:
-            self._grants[grant] = found
-            raise
+        await self._revoke((found,), str(by.user))
         return found
+
+    async def revoke_all(self, by: str) -> int:
+        """Gives how many still held. Raises StoreError."""
+        held, every = len(self.grants), tuple(self._grants.values())
+        await self._revoke(every, by)
+        return held
+
+    async def _revoke(self, grants: Sequence[Grant], by: str) -> None:
+        now = self._clock.now()
+        writes: list[Write] = []
+        # What narrows holds before it is written; a grant that is still in the store is still a grant.
+        for each in grants:
+            del self._grants[each.id]
+            detail = {"grant": each.id}
+            audit = Audit(at=now, kind="grant.revoked", actor=by, subject=each.tool, outcome="revoked", detail=detail)
+            writes += (DeleteValue(space=GRANTS, key=each.id), audit)
+        try:
+            if writes:
+                await self._sessions.write(writes)
+        except BaseException:
+            self._grants |= {each.id: each for each in grants}
+            raise
 
     def _keep(self, grant: Grant) -> None:
         self._grants[grant.id] = grant

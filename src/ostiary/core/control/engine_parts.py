@@ -46,6 +46,22 @@ class Outbox(Protocol):
         ...
 
 
+class Given(Protocol):
+    async def revoke_all(self, by: str) -> int:
+        """Nothing that people allowed beforehand holds any more, durably; gives how many that were."""
+        ...
+
+
+class Grants:
+    name = "grants"
+
+    def __init__(self, given: Given) -> None:
+        self._given = given
+
+    async def stop_all(self, reason: str) -> int:
+        return await self._given.revoke_all(reason)
+
+
 class QueuedSends:
     name = "sends"
 

@@ -14,7 +14,7 @@ from ostiary.core.cancellation import Cancelled, is_wanted
 log = logging.getLogger("ostiary.control")
 
 PART_SECONDS = 0.8
-COUNTED = ("turns", "queued", "processes", "sends", "jobs")
+COUNTED = ("turns", "queued", "processes", "sends", "jobs", "grants")
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ _KILLED = {
     "processes": "background process",
     "sends": "unsent message",
     "jobs": "job",
+    "grants": "grant",
 }
 _PLURALS = {"background process": "background processes"}
 

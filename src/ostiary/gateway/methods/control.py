@@ -98,6 +98,7 @@ def _stopped(killed: Killed) -> Stopped:
         processes=killed.processes,
         sends=killed.sends,
         jobs=killed.jobs,
+        grants=killed.grants,
         seconds=killed.seconds,
         unfinished=list(killed.unfinished),
     )

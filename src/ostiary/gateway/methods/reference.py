@@ -1,12 +1,7 @@
-"""The protocol's JSON Schema and its page, made from the shapes themselves.
-
-python -m ostiary.gateway.methods.reference schema > docs/reference/protocol.schema.json
-python -m ostiary.gateway.methods.reference page > docs/reference/protocol.md
-"""
+"""The protocol's JSON Schema and its page, made from the shapes themselves; `make docs` writes both."""
 
 import inspect
 import json
-import sys
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -131,10 +126,5 @@ def _told(method: Method) -> str:
     return " ".join((inspect.getdoc(method.handler) or "").split())
 
 
-def main(what: str) -> None:
-    text = page() if what == "page" else json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
-    sys.stdout.write(text)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "page")
+def schema_text() -> str:
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"

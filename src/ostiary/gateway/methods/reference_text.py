@@ -4,7 +4,7 @@ HEAD = """
 # Socket protocol reference
 
 How programs and pages talk to the gateway over a WebSocket. The tables are generated from the code
-(`python -m ostiary.gateway.methods.reference page`); a test keeps them current. The exact shape of everything is in
+(`make docs`); a test keeps them current. The exact shape of everything is in
 [protocol.schema.json](protocol.schema.json). Python programs use `ostiary.client` and need none of this.
 
 ## Connecting

@@ -78,6 +78,7 @@ class Stopped(Payload):
     processes: int
     sends: int
     jobs: int
+    grants: int
     seconds: float
     unfinished: list[str]
 

@@ -12,11 +12,11 @@ REFERENCE = Path(__file__).parents[4] / "docs" / "reference"
 
 def test_the_schema_is_current() -> None:
     kept = json.loads((REFERENCE / "protocol.schema.json").read_text())
-    assert kept == json.loads(json.dumps(schema())), "python -m ostiary.gateway.methods.reference schema"
+    assert kept == json.loads(json.dumps(schema())), "run make docs"
 
 
 def test_the_page_is_current() -> None:
-    assert (REFERENCE / "protocol.md").read_text() == page(), "python -m ostiary.gateway.methods.reference page"
+    assert (REFERENCE / "protocol.md").read_text() == page(), "run make docs"
 
 
 def test_the_page_names_every_method_event_and_error() -> None:

@@ -6,7 +6,7 @@ import { Icon } from "../icons.js";
 import { Cell, html, useCell } from "../lib.js";
 import { Dialog, complain, confirm } from "./basics.js";
 
-const COUNTS = [["turns", "turn"], ["queued", "queued message"], ["processes", "process", "processes"], ["sends", "unsent message"], ["jobs", "job"]];
+const COUNTS = [["turns", "turn"], ["queued", "queued message"], ["processes", "process", "processes"], ["sends", "unsent message"], ["jobs", "job"], ["grants", "grant"]];
 const stopped = new Cell(null);
 
 export const askKill = async () => {
