@@ -88,8 +88,16 @@ def _is_disguised(word: str, is_foreign: bool) -> bool:
 def bound_lines(bound: Mapping[str, str]) -> list[str]:
     """What else the answer is bound to, for people: what they can read, and the names of what only a digest stands for."""
     lines = [f"{_line(name)}: {_line(value)}" for name, value in bound.items() if not _DIGEST.fullmatch(value)]
-    sealed = [_line(name.removeprefix("file:")) for name, value in bound.items() if _DIGEST.fullmatch(value)]
+    sealed = [_in_words(_line(name)) for name, value in bound.items() if _DIGEST.fullmatch(value)]
     return [*lines, f"as they are now: {', '.join(sealed)}"] if sealed else lines
+
+
+def _in_words(name: str) -> str:
+    """What a digest stands for."""
+    folder = name.removeprefix("folder:")
+    if folder != name:
+        return "all files of the workspace" if folder == "." else f"all files of {folder}"
+    return {"env": "its environment", "fence": "its sandbox"}.get(name, name.removeprefix("file:"))
 
 
 def digest_of(name: str, arguments: Mapping[str, object], bound: Mapping[str, str]) -> str:

@@ -76,3 +76,10 @@ def test_letters_that_only_look_like_others_are_pointed_out(text: str, named: st
 )
 def test_ordinary_texts_of_any_alphabet_are_not_suspected(text: str) -> None:
     assert described("message", {"text": text}) == f"message\ntext: {text}"
+
+
+def test_what_a_digest_stands_for_is_told_in_words() -> None:
+    digest = "a" * 64
+    bound = {"cwd": "src", "env": digest, "fence": digest, "file:run.py": digest, "folder:.": digest, "folder:lib": digest}
+    told = "as they are now: its environment, its sandbox, run.py, all files of the workspace, all files of lib"
+    assert bound_lines(bound) == ["cwd: src", told]
