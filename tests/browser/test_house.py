@@ -42,6 +42,8 @@ async def test_the_chain_of_layers_is_explained_with_the_deciding_one_marked(des
     await desk.page.get_by_role("button", name="Explain").click()
     await expect(desk.page.get_by_role("heading", name="A person is asked")).to_be_visible()
     await expect(desk.page.locator(".chain [aria-current=step]")).to_contain_text("confirm")
+    await expect(desk.page.locator(".explained header")).to_contain_text("The layer confirm decides.")
+    await expect(desk.page.locator(".explained header")).to_contain_text("exec takes no such argument.")
     await expect(desk.page.locator(".chain li")).to_have_count(11)
     await desk.page.get_by_label("The conversation holds text from outside").check()
     await desk.page.get_by_label("… and private things").check()

@@ -36,7 +36,8 @@ const Verdict = ({ told }) => {
   return html`
     <section class="card explained" aria-label="What the rules say">
       <header class=${cls("outcome", kind)}><span class="verdict-icon"><${Icon} name=${icon} size=${20} /></span>
-        <div><h2>${words}</h2>${told.reason && html`<p><strong>${told.layer}</strong>: ${told.reason}</p>`}<p class="muted small"><code>${told.tool}</code> by ${told.who} (${told.role}) on ${told.channel}${told.visible ? "" : "; the model is not shown this tool"}</p></div></header>
+        <div><h2>${words}</h2>${told.reason && html`<p><strong>${told.layer}</strong>: ${told.reason}</p>`}<p class="muted small"><code>${told.tool}</code> by ${told.who} (${told.role}) on ${told.channel}${told.visible ? "" : "; the model is not shown this tool"}</p>
+          ${[told.change, ...(told.notes || [])].filter(Boolean).map((line) => html`<p class="small">${line}</p>`)}</div></header>
       <ol class="chain">
         ${told.steps.map((step, i) => {
           const [of, sign, , said] = OUTCOMES[step.outcome] ?? OUTCOMES.pass;
