@@ -174,7 +174,8 @@ class FakeHouse:
         return {
             "tool": params["tool"], "who": params["who"], "role": "owner", "channel": params.get("channel") or "webchat",
             "session": "agent:main:main", "effects": ["execute"], "visible": True, "outcome": outcome, "layer": decides,
-            "reason": reason, "steps": steps, "change": f"The layer {decides} decides.", "notes": ["exec takes no such argument."],
+            "reason": reason, "steps": steps,
+            "change": f"The layer {decides} decides.", "notes": ["exec takes no such argument."],
         }  # fmt: skip
 
     async def on_tools_list(self, params: dict[str, Any]) -> Any:
