@@ -1,6 +1,7 @@
 """Rules for every test: nothing leaves loopback, nothing touches the user's own state, and in CI a skip is a failure."""
 
 import os
+import signal
 import sys
 import tempfile
 from ipaddress import ip_address
@@ -11,6 +12,9 @@ from hypothesis import settings
 # How long an example takes says more about the machine than about the code; in CI the same change gets the same examples.
 settings.register_profile("house", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("house")
+
+# Whoever starts the tests in the background has them ignore Ctrl-C, and the programs they start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ["OSTIARY_HOME"] = os.path.join(tempfile.gettempdir(), f"ostiary-test-home-{os.getpid()}-unused")
 

@@ -54,8 +54,8 @@ def manifest_aad(id: str) -> bytes:
 
 
 def new_id(now: float) -> str:
-    """Sorts by time."""
-    return f"{time.strftime(_STAMP, time.gmtime(now))}-{secrets.token_hex(3)}"
+    """Sorts by time, also within a second."""
+    return f"{time.strftime(_STAMP, time.gmtime(now))}-{int(now % 1 * 1_000_000):05x}{secrets.token_hex(1)}"
 
 
 def made_at(id: str) -> float:

@@ -308,3 +308,9 @@ def test_a_backup_is_found_by_the_beginning_of_its_id(built: House, tmp_path: Pa
         find(folder, "20")
     with pytest.raises(BadInput, match="no backup"):
         find(folder, "1999")
+
+
+def test_what_is_made_later_stands_later_also_within_a_second() -> None:
+    ids = [new_id(1_800_000_000 + number / 1000) for number in range(0, 2500, 7)]
+    assert ids == sorted(ids)
+    assert {round(made_at(each)) for each in ids} == {1_800_000_000, 1_800_000_001, 1_800_000_002}
