@@ -4,13 +4,14 @@ import hashlib
 import re
 from urllib.parse import quote
 
+from ostiary.contracts.pictures import PICTURES
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import PutBlob, Store
 from ostiary.gateway.asgi import Receive, Scope, Send, query, read_body, respond
 from ostiary.gateway.auth import caller_of, download_headers, require
 from ostiary.gateway.errors import ApiError
 from ostiary.gateway.limits import Limits
-from ostiary.gateway.media import PICTURES, media_type_of
+from ostiary.gateway.media import media_type_of
 from ostiary.gateway.showing import Redact, content_for
 
 PATH = "/v1/ostiary/blobs"

@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 import anyio.to_thread
 
+from ostiary.contracts.pictures import PICTURES
 from ostiary.contracts.records import dataclass
 from ostiary.gateway.auth import Caller
 from ostiary.gateway.errors import ApiError
-from ostiary.gateway.media import PICTURES, media_type_of
+from ostiary.gateway.media import media_type_of
 
 Redact = Callable[[str], str]
 _LOOKED_AT_ASIDE = 64 * 1024

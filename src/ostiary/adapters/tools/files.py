@@ -4,10 +4,10 @@ import re
 import unicodedata
 from collections.abc import Awaitable, Callable
 
-from ostiary.adapters.tools.pictures import media_type_of
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import ToolError
 from ostiary.contracts.identity import SessionKey
+from ostiary.contracts.pictures import picture_type_of
 from ostiary.contracts.records import dataclass
 from ostiary.contracts.store import Documents, DocumentVersion
 from ostiary.contracts.tool import ToolContext
@@ -182,7 +182,7 @@ def label_of(*versions: DocumentVersion) -> Label:
 
 def decode(content: bytes, path: str) -> str:
     """Raises ToolError for what is not text."""
-    if media_type_of(content):
+    if picture_type_of(content):
         raise ToolError(f"{path} is a picture ({len(content):,} bytes); image looks at it.")
     if b"\x00" in content[:4096] and not content.startswith(_WIDE):
         raise ToolError(f"{path} is not text ({len(content):,} bytes); exec can examine it.")

@@ -5,10 +5,10 @@ from urllib.parse import urlsplit
 
 from ostiary.adapters.tools import fields
 from ostiary.adapters.tools.files import RESULT_BYTES, Files, clean_path, cut, label_of
-from ostiary.adapters.tools.pictures import media_type_of
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import BadInput, EgressRefused, ModelError, ToolError
 from ostiary.contracts.model import ToolSchema
+from ostiary.contracts.pictures import picture_type_of
 from ostiary.contracts.plugin import PluginHost
 from ostiary.contracts.tool import Effect, ToolContext, ToolResult, ToolSpec
 
@@ -67,7 +67,7 @@ class LookAt:
         if len(question) > MAX_QUESTION:
             raise ToolError(f"The question is longer than {MAX_QUESTION:,} characters.")
         content, label, name = await (self._of_workspace(path, context) if path else self._of_web(url, context))
-        media_type = media_type_of(content)
+        media_type = picture_type_of(content)
         if not media_type:
             raise ToolError(f"{name} is no PNG, JPEG, GIF or WebP picture.")
         if len(content) > MAX_BYTES:

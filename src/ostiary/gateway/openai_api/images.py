@@ -6,30 +6,26 @@ from collections.abc import MutableMapping
 from hashlib import sha256
 
 from ostiary.contracts.messages import Attachment
+from ostiary.contracts.pictures import PICTURES, picture_type_of
 from ostiary.gateway.errors import ApiError
 from ostiary.gateway.limits import Limits
-
-_BEGINS = {
-    "image/png": (b"\x89PNG\r\n\x1a\n",),
-    "image/jpeg": (b"\xff\xd8\xff",),
-    "image/gif": (b"GIF87a", b"GIF89a"),
-    "image/webp": (b"RIFF",),
-}
 
 
 def take(url: str, path: str, blobs: MutableMapping[str, bytes], limits: Limits) -> Attachment:
     """Decode one image into `blobs`. Raises ApiError 400 if it is not a small enough image of a known kind."""
     head, comma, data = url.partition(",")
     media_type = head.removeprefix("data:").removesuffix(";base64")
-    if not (comma and head.startswith("data:") and head.endswith(";base64") and media_type in _BEGINS):
-        raise _wrong(path, f"expected data:<type>;base64,... with a type of {', '.join(_BEGINS)}; addresses are not fetched")
+    if not (comma and head.startswith("data:") and head.endswith(";base64") and media_type in PICTURES):
+        raise _wrong(
+            path, f"expected data:<type>;base64,... with a type of {', '.join(sorted(PICTURES))}; addresses are not fetched"
+        )
     if len(data) * 3 // 4 > limits.image_bytes + 3:
         raise _wrong(path, f"the image is larger than {limits.image_bytes} bytes")
     try:
         content = b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         raise _wrong(path, "the image is not valid base64") from None
-    if not content.startswith(_BEGINS[media_type]):
+    if picture_type_of(content) != media_type:
         raise _wrong(path, f"the bytes are not {media_type}")
     digest = sha256(content).hexdigest()
     if digest not in blobs and len(blobs) >= limits.images:

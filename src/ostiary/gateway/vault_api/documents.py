@@ -8,11 +8,11 @@ import anyio
 import msgspec
 
 from ostiary.contracts.content import Trust
+from ostiary.contracts.pictures import PICTURES
 from ostiary.contracts.store import DocumentVersion, Extend, Move, Put, Tombstone
 from ostiary.gateway.asgi import Receive, Scope, Send, header, read_body, respond
 from ostiary.gateway.auth import caller_of, download_headers
 from ostiary.gateway.errors import ApiError
-from ostiary.gateway.media import PICTURES
 from ostiary.gateway.showing import content_for, words_for
 from ostiary.gateway.vault_api import reading
 from ostiary.gateway.vault_api.desk import VaultDesk, label_of

@@ -3,9 +3,10 @@ from tests.conformance.tools.documents import MemoryDocuments
 from tests.conformance.tools.tools import context, folder_of
 
 from ostiary.adapters.tools.files import Files
-from ostiary.adapters.tools.image import MAX_BYTES, LookAt, media_type_of
+from ostiary.adapters.tools.image import MAX_BYTES, LookAt
 from ostiary.contracts.content import Label, Trust
 from ostiary.contracts.errors import EgressRefused, ModelMisconfigured, ModelUnavailable, ToolError
+from ostiary.contracts.pictures import picture_type_of
 from ostiary.contracts.tool import ToolContext, ToolResult
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 20
@@ -106,4 +107,4 @@ async def test_a_model_that_fails_is_said_to(error: Exception) -> None:
     [(b"GIF89a..", "image/gif"), (b"RIFF0000WEBPVP8 ", "image/webp"), (b"RIFF0000WAVE", ""), (b"", ""), (b"<svg", "")],
 )
 def test_the_kind_is_told_by_the_bytes(content: bytes, wanted: str) -> None:
-    assert media_type_of(content) == wanted
+    assert picture_type_of(content) == wanted

@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Mapping
 
 from ostiary.adapters.egress import AgentProfile, EgressFailed, Fetched, FetchLimits
-from ostiary.adapters.tools.pictures import media_type_of
 from ostiary.adapters.tools.web.charset import clean, decode
 from ostiary.adapters.tools.web.reading import Document, Reader
 from ostiary.contracts.content import Image, Label, Trust
 from ostiary.contracts.errors import EgressRefused, ToolError
+from ostiary.contracts.pictures import picture_type_of
 from ostiary.contracts.records import dataclass
 
 LONGEST_TEXT = 2_000_000
@@ -124,7 +124,7 @@ def kind_of(fetched: Fetched) -> str:
     start = fetched.body[:1024]
     if start.lstrip().startswith(b"%PDF-"):
         return "pdf"
-    if picture := media_type_of(start):
+    if picture := picture_type_of(start):
         return picture
     claimed = fetched.headers.get("content-type", "").partition(";")[0].strip().lower()
     looks_html = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html"))

@@ -1,4 +1,6 @@
-"""Pictures by their first bytes, whatever they are called. Pure."""
+"""Pictures by their first bytes, whatever they are called."""
+
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 _MARKS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -8,7 +10,7 @@ _MARKS = (
 )
 
 
-def media_type_of(content: bytes) -> str:
+def picture_type_of(content: bytes) -> str:
     """Empty if it is no picture that models take."""
     for mark, media_type in _MARKS:
         if content.startswith(mark):
