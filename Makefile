@@ -5,7 +5,8 @@ RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 N ?= 300
 MIN ?= 10
-TESTFLAGS ?= -n auto --dist worksteal
+# One more than there are cores: many tests wait for programs that they start.
+TESTFLAGS ?= -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check fix bench soak docs crash mutants lock size clean
