@@ -88,7 +88,8 @@ def _is_disguised(word: str, is_foreign: bool) -> bool:
 def bound_lines(bound: Mapping[str, str]) -> list[str]:
     """What else the answer is bound to, for people: what they can read, and the names of what only a digest stands for."""
     lines = [f"{_line(name)}: {_line(value)}" for name, value in bound.items() if not _DIGEST.fullmatch(value)]
-    sealed = [_in_words(_line(name)) for name, value in bound.items() if _DIGEST.fullmatch(value)]
+    # "files" is the digest of those that are named besides it.
+    sealed = [_in_words(_line(name)) for name, value in bound.items() if name != "files" and _DIGEST.fullmatch(value)]
     return [*lines, f"as they are now: {', '.join(sealed)}"] if sealed else lines
 
 

@@ -4,6 +4,7 @@ A short prompt with examples asks for one JSON object, and a grammar made from t
 else. A message that has no word in common with any tool is not asked about at all.
 """
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +33,7 @@ _KEPT = ("type", "enum", "const", "minimum", "maximum", "items", "pattern", "for
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`arguments` is JSON text, as the model wrote it."""
+    """`arguments` is JSON text."""
 
     tool: str
     arguments: str
@@ -78,6 +79,8 @@ _FAMILIES = (
     (re.compile(r"^(?:write|write_file|save|save_file|create_file)$"), "write"),
     (re.compile(r"^(?:exec|bash|shell|run|run_command)$"), "exec"),
 )
+_FAMILY_OF_COMMANDS = next(pattern for pattern, family in _FAMILIES if family == "exec")
+_PROGRAM_NAME = re.compile(r"\b[a-zA-Z_]\w{0,40}\.py\b")
 _TALK = (
     "Hello!",
     "What is the capital of Japan?",
@@ -155,7 +158,28 @@ def parse(text: str, question: str, tools: Sequence[ToolSchema]) -> Choice | Non
     arguments = reply.get("arguments")
     if not isinstance(arguments, dict) or any(_invented(name, value, question) for name, value in arguments.items()):
         return None
+    if _FAMILY_OF_COMMANDS.search(reply["tool"]):
+        commands = {name: value for name, value in arguments.items() if name in _NAMES["command"] and isinstance(value, str)}
+        arguments |= {name: _for_a_shell(value, question) for name, value in commands.items()}
     return Choice(reply["tool"], json.dumps(arguments, ensure_ascii=False))
+
+
+def _for_a_shell(command: str, question: str) -> str:
+    """A model this small writes a program where a command belongs; then the command is to keep the program and run it."""
+    if not _is_python(command):
+        return command
+    named = _PROGRAM_NAME.search(question)
+    name = named[0] if named else "program.py"
+    return f"cat > {name} <<'END'\n{command}\nEND\npython3 {name}"
+
+
+def _is_python(command: str) -> bool:
+    try:
+        tree = ast.parse(command)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return False
+    # Many a command is an expression of Python's too, such as `ls -l`; none is a call.
+    return "\nEND" not in command and any(isinstance(node, ast.Call | ast.Import | ast.ImportFrom) for node in ast.walk(tree))
 
 
 def _invented(name: str, value: object, question: str) -> bool:

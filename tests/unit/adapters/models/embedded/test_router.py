@@ -93,3 +93,24 @@ def test_a_choice_is_the_tool_and_its_arguments() -> None:
 )
 def test_anything_else_means_to_answer_in_words(text: str) -> None:
     assert router.parse(text, "What is today's date?", TOOLS) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "name"), [("Print 1 to 5 and run it.", "program.py"), ("Write count.py that prints 1 to 5, run it", "count.py")]
+)
+def test_a_program_in_the_place_of_a_command_is_kept_and_run(question: str, name: str) -> None:
+    shell = ToolSchema(name="exec", description="Run a command.", parameters={"properties": {"command": {"type": "string"}}})
+    program = "for i in range(1, 6): print(i)"
+    choice = router.parse(json.dumps({"tool": "exec", "arguments": {"command": program}}), question, (shell,))
+    assert choice is not None
+    assert json.loads(choice.arguments) == {"command": f"cat > {name} <<'END'\n{program}\nEND\npython3 {name}"}
+
+
+@pytest.mark.parametrize(
+    "command", ["ls -l", "true", "a=1", "python3 x.py", "echo 'print(1)' > a.py", "f() { ls; }; f", "print(1)\nEND\n#"]
+)
+def test_a_command_stays_as_it_is(command: str) -> None:
+    shell = ToolSchema(name="exec", description="Run a command.", parameters={"properties": {"command": {"type": "string"}}})
+    choice = router.parse(json.dumps({"tool": "exec", "arguments": {"command": command}}), "run it", (shell,))
+    assert choice is not None
+    assert json.loads(choice.arguments) == {"command": command}
