@@ -68,20 +68,14 @@ class Bubblewrap:
 
     @asynccontextmanager
     async def _start(self, command: Command, profile: SandboxProfile) -> AsyncIterator[Process]:
-        process = await self._begin(await self._examined(), command, profile, interactive=True)
-        try:
+        async with await self._begin(await self._examined(), command, profile, interactive=True) as process:
             yield process
-        finally:
-            await process.finish()
 
     async def _run(
         self, machine: Machine, command: Command, profile: SandboxProfile, on_output: Callable[[bytes], None] | None = None
     ) -> Exit:
-        process = await self._begin(machine, command, profile, on_output=on_output)
-        try:
+        async with await self._begin(machine, command, profile, on_output=on_output) as process:
             return await process.wait()
-        finally:
-            await process.finish()
 
     async def _examined(self) -> Machine:
         """Once, before the first command: the way commands will take is tried on canaries."""

@@ -21,7 +21,7 @@ from ostiary.adapters.sandbox.launch import cpu_seconds
 from ostiary.adapters.sandbox.machine import check_socket
 from ostiary.adapters.sandbox.ownership import give, lend, unprivileged_user
 from ostiary.adapters.sandbox.probe import try_canaries
-from ostiary.adapters.sandbox.running import Running, running
+from ostiary.adapters.sandbox.running import Running
 from ostiary.adapters.sandbox.waits import Over, Until, awaiting
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
 from ostiary.contracts.sandbox import Command, SandboxProfile
@@ -202,7 +202,7 @@ class Container:
             )
         async with awaiting() as until:
             tree = ContainerTree(engine, name, child, ends, until)
-            async with running(
+            async with Running(
                 tree, profile.limits, stdin=command.stdin, interactive=interactive, on_output=on_output
             ) as process:
                 yield process

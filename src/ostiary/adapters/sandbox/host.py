@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ostiary.adapters.sandbox import environment
 from ostiary.adapters.sandbox.plain import on_host, start_plain
-from ostiary.adapters.sandbox.running import Running, running
+from ostiary.adapters.sandbox.running import Running
 from ostiary.adapters.sandbox.waits import awaiting
 from ostiary.contracts.errors import SandboxUnavailable
 from ostiary.contracts.sandbox import Command, Exit, Process, SandboxProfile
@@ -44,7 +44,7 @@ class Host:
         seen = {**seen, "HOME": workdir}
         async with awaiting() as until:
             tree = await start_plain(command.argv, command, until, environment=seen, cwd=workdir, interactive=interactive)
-            async with running(
+            async with Running(
                 tree, profile.limits, stdin=command.stdin, interactive=interactive, on_output=on_output, disk=workdir
             ) as process:
                 yield process

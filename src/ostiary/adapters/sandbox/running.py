@@ -7,9 +7,8 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, Self
 
 from anyio import CancelScope
 
@@ -72,26 +71,9 @@ class Tree(Protocol):
         ...
 
 
-@asynccontextmanager
-async def running(
-    started: Tree,
-    limits: SandboxLimits,
-    *,
-    stdin: bytes,
-    interactive: bool,
-    on_output: Callable[[bytes], None] | None,
-    disk: str = "",
-) -> AsyncIterator["Running"]:
-    """Nothing of the tree is left when this ends, however it ends."""
-    process = Running(started, limits, stdin=stdin, interactive=interactive, on_output=on_output, disk=disk)
-    try:
-        yield process
-    finally:
-        await process.finish()
-
-
 class Running:
-    """A Process of the contract. Whoever makes one must `finish` it. `then` is called when it is over."""
+    """A Process of the contract. Whoever makes one must `finish` it, or use it as a context: then nothing of the tree is left
+    when that ends, however it ends. `then` is called when it is over."""
 
     def __init__(
         self,
@@ -127,6 +109,12 @@ class Running:
             self._later(_SETTLE_AFTER, self._settle)
         self._feed = Feed(started.ends, stdin, is_all=not interactive)
         started.follow(self._over)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.finish()
 
     def output(self, after: int = 0) -> tuple[bytes, int]:
         return self._kept.after(after), self._kept.total

@@ -11,7 +11,7 @@ import anyio
 from ostiary.adapters.sandbox import environment
 from ostiary.adapters.sandbox.commands import Commands
 from ostiary.adapters.sandbox.plain import on_host, start_plain
-from ostiary.adapters.sandbox.running import Running, running
+from ostiary.adapters.sandbox.running import Running
 from ostiary.adapters.sandbox.waits import awaiting
 from ostiary.contracts.errors import SandboxUnavailable
 from ostiary.contracts.sandbox import Command, Mount, SandboxLimits, SandboxProfile
@@ -103,7 +103,7 @@ class Seatbelt:
             seen = {**seen, "HOME": workdir, "TMPDIR": temporary, "XDG_CACHE_HOME": f"{temporary}/.cache"}
             argv = (self._program, "-p", text, *_limited(command.argv, profile.limits))
             tree = await start_plain(argv, command, until, environment=seen, cwd=workdir, interactive=interactive)
-            async with running(
+            async with Running(
                 tree, profile.limits, stdin=command.stdin, interactive=interactive, on_output=on_output, disk=workdir
             ) as process:
                 yield process

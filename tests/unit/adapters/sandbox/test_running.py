@@ -11,7 +11,7 @@ import pytest
 
 from ostiary.adapters.sandbox import running as module
 from ostiary.adapters.sandbox.ends import Ends
-from ostiary.adapters.sandbox.running import NeverBegan, Outcome, Running, running
+from ostiary.adapters.sandbox.running import NeverBegan, Outcome, Running
 from ostiary.adapters.sandbox.waits import awaiting
 from ostiary.contracts.errors import SandboxUnavailable, ToolError
 from ostiary.contracts.sandbox import SandboxLimits
@@ -90,7 +90,7 @@ async def test_being_cancelled_twice_ends_it_for_certain(pipes: Pipes) -> None:
     began = anyio.Event()
 
     async def run() -> None:
-        async with running(pipes.tree, LIMITS, stdin=b"", interactive=True, on_output=None) as process:
+        async with Running(pipes.tree, LIMITS, stdin=b"", interactive=True, on_output=None) as process:
             began.set()
             await process.wait()
 
@@ -183,7 +183,7 @@ async def test_an_end_that_is_awaited_is_told_and_errors_of_the_caller_arrive_as
         async with awaiting() as until:
             pipes.tree.follow = lambda over: until(gone, over)  # type: ignore[method-assign]
             pipes.tree.terminate = ended.set  # type: ignore[method-assign]
-            async with running(pipes.tree, LIMITS, stdin=b"", interactive=True, on_output=None):
+            async with Running(pipes.tree, LIMITS, stdin=b"", interactive=True, on_output=None):
                 raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
